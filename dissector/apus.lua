@@ -26,7 +26,7 @@ end
 local apus = Proto("apus", "Homa message transport (apus, HomaModule)")
 
 -- ---------------------------------------------------------------------------------------------------------
--- Constants of the wire format. Sources: docs/spec/wire.md, WIRE-1 to WIRE-32.
+-- Constants of the wire format. Sources: docs/spec/wire.md and udp-profile.md.
 
 local IP_PROTOCOL = 146
 local HEADER = 28

@@ -1,4 +1,4 @@
-//! Which commit is this? A result without it cannot be repeated.
+//! Provides the commit of the build: without it a result cannot be repeated.
 
 use std::env;
 use std::process::Command;
@@ -9,8 +9,8 @@ fn main() {
     println!("cargo::rustc-env=APUS_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
 }
 
-/// The commit that is checked out. `None` without git, and in a copy of the sources that the
-/// surrounding repository does not know.
+/// Returns the checked-out commit. `None` without git, and in a copy of the sources outside version
+/// control.
 fn from_git() -> Option<String> {
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
     // The reflog changes whenever another commit is checked out, and exists in worktrees too.

@@ -254,7 +254,7 @@ fn write_acks(f: &mut fmt::Formatter<'_>, list: &AckList) -> fmt::Result {
     Ok(())
 }
 
-/// Returns the name of a refusal, as `docs/spec/wire.md` has it.
+/// Returns the name of a refusal, as `docs/spec/udp-profile.md` has it.
 pub(crate) const fn refusal_name(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::Overloaded => "overloaded",

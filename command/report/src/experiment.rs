@@ -1,8 +1,8 @@
 //! Experiments: options that are declared once, a run, and findings.
 //!
-//! The type of an experiment's options is the experiment. It derives `clap::Args`: names, help texts and defaults of the
-//! options are declared there and nowhere else. The defaults of the type are those of the command line
-//! ([`defaults`]), and the settings that a result shows are its serialised fields ([`config`]).
+//! The type of an experiment's options is the experiment. It derives `clap::Args`, so names, help
+//! texts and defaults of the options are declared in one place. `Default` is the empty command line
+//! ([`defaults`]), and a result shows the serialised fields as its settings ([`config`]).
 
 use clap::{Args, Command, ValueEnum};
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub trait Experiment {
     /// Why an experiment fails.
     type Error;
 
-    /// Measures, and returns the findings.
+    /// Runs the experiment, and returns its findings.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ pub fn name(value: &impl ValueEnum) -> String {
     value.get_name().to_owned()
 }
 
-/// Returns the fields of `options` by name, as a result shows them.
+/// Returns the fields of `options` by name, for the settings of a result.
 ///
 /// # Panics
 ///

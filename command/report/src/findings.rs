@@ -1,7 +1,9 @@
-//! Findings: what an experiment returns, and its renderers: text for a terminal, JSON, a page, and chart files.
+//! Findings: the result of an experiment, and its renderers: text for a terminal, JSON, a page, and
+//! chart files.
 //!
-//! An experiment describes its findings as data: an [`Outcome`] and [sections](Section) of plots, tables and
-//! sentences. It renders nothing itself, so text, JSON and page cannot contradict each other.
+//! An experiment describes its findings as data: an [`Outcome`] and [sections](Section) of plots,
+//! tables and sentences. They are rendered only here, so text, JSON and page cannot contradict each
+//! other.
 
 use std::fmt;
 
@@ -11,7 +13,7 @@ use crate::chart::Plot;
 use crate::page::{self, Card};
 use crate::result::{Outcome, Table, table};
 
-/// What an experiment found.
+/// The result of an experiment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
     /// Rows, ratios, comparisons and notes: the content of the JSON object.
@@ -20,14 +22,14 @@ pub struct Findings {
     pub title: String,
     /// Paragraph below the heading.
     pub lead: String,
-    /// Columns of the rows that a terminal shows; `None` for all.
+    /// Columns of the rows on a terminal; `None` for all.
     #[serde(skip)]
-    pub columns: Option<&'static [&'static str]>,
+    pub columns: Option<Vec<&'static str>>,
     /// The main figure of each contender, at the top of the page.
     pub cards: Vec<Card>,
     /// Everything else, in the order of the page.
     pub sections: Vec<Section>,
-    /// Files of comma-separated values: the name and the content of each.
+    /// Files of comma-separated values, each with name and content.
     #[serde(skip)]
     pub csv_files: Vec<(String, String)>,
 }
@@ -83,15 +85,15 @@ impl Section {
         Self { heading: heading.into(), page_only: false, parts: Vec::new() }
     }
 
-    /// Returns how each contender is set up: the entries of `settings` in the configuration.
+    /// Returns the set-up of each contender: the entries of `settings` in the configuration.
     #[must_use]
     pub fn contenders(outcome: &Outcome) -> Self {
         let pairs = table::contenders(outcome);
         let pairs = (!pairs.is_empty()).then_some(Part::Pairs(pairs));
-        Self::new("How the contenders are set up").with_all(pairs)
+        Self::new("Set-up of the contenders").with_all(pairs)
     }
 
-    /// Returns the section that only a page shows.
+    /// Shows the section on pages only.
     #[must_use]
     pub fn on_page(self) -> Self {
         Self { page_only: true, ..self }
@@ -124,7 +126,7 @@ struct Page<'a> {
 }
 
 impl Findings {
-    /// Returns findings that consist of an outcome.
+    /// Returns findings without sections.
     #[must_use]
     pub fn new(outcome: Outcome, title: impl Into<String>, lead: impl Into<String>) -> Self {
         Self {
@@ -138,10 +140,10 @@ impl Findings {
         }
     }
 
-    /// Sets the columns of the rows that a terminal shows.
+    /// Sets the columns of the rows on a terminal.
     #[must_use]
     pub fn with_columns(self, columns: &'static [&'static str]) -> Self {
-        Self { columns: Some(columns), ..self }
+        Self { columns: Some(columns.to_vec()), ..self }
     }
 
     /// Adds a section, unless it is empty.
@@ -153,7 +155,7 @@ impl Findings {
         self
     }
 
-    /// Adds the sections that most experiments have: plots, sentences, tables and ratios.
+    /// Adds the usual sections: plots, sentences, tables and ratios.
     #[must_use]
     pub fn with_all(
         self,
@@ -165,13 +167,13 @@ impl Findings {
         let contenders = Section::contenders(&self.outcome).on_page();
         let ratios = (!self.outcome.ratios.is_empty()).then_some(Part::Ratios);
         self.with(Section::new("").with_all(plots))
-            .with(Section::new("What is seen").with_all(list))
+            .with(Section::new("Summary").with_all(list))
             .with(Section::new("").with_all(tables))
             .with(Section::new("Ratios inside each run").with_all(ratios))
             .with(contenders)
     }
 
-    /// Returns a page that shows everything and loads nothing from elsewhere.
+    /// Returns a self-contained page with everything.
     #[must_use]
     pub fn html(&self) -> String {
         let outcome = &self.outcome;
@@ -187,8 +189,8 @@ impl Findings {
         )
     }
 
-    /// Returns the plots as files: the name and the content of each, in the order of the page. The heading of a section
-    /// is part of the names if several sections have plots of one name.
+    /// Returns the plots as files with name and content, in the order of the page. The heading of a
+    /// section is part of the names if several sections have plots of one name.
     #[must_use]
     pub fn svg_files(&self) -> Vec<(String, String)> {
         let all = || self.sections.iter().flat_map(|each| each.plots().map(move |it| (each, it)));
@@ -209,7 +211,7 @@ impl Findings {
 
 impl Findings {
     fn columns(&self) -> Vec<&str> {
-        self.columns.map_or_else(|| table::columns(&self.outcome.rows), <[_]>::to_vec)
+        self.columns.clone().unwrap_or_else(|| table::columns(&self.outcome.rows))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files of records: results that outlive an interrupted experiment.
 //!
-//! A file has one JSON object per line, in the order of the plan. It is replaced as a whole, so it is never half written,
-//! and nothing in it depends on the order in which its lines were added.
+//! A file has one JSON object per line, in the order of the plan, whatever the order of additions.
+//! It is replaced as a whole, so it is never half written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ pub struct Lines<R> {
     records: BTreeMap<u32, R>,
 }
 
-/// Why a file of records cannot be used.
+/// A problem with a file of records.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinesError {
@@ -68,7 +68,7 @@ pub enum LinesError {
         path: PathBuf,
         /// The plan that its points belong to.
         found: String,
-        /// The plan that runs.
+        /// The plan of this run.
         expected: String,
     },
 }
@@ -130,13 +130,13 @@ impl<R: Record> Lines<R> {
     }
 }
 
-/// Returns the file for records at `path`, which is checked before the work.
+/// Opens the file for records at `path`, so that problems show before the measurements.
 fn output_file(path: &Path) -> Result<OutputFile, LinesError> {
     let file = OutputFile::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => LinesError::NotAFile(path.to_owned()),
         _ => system(path, error),
     })?;
-    // Only a plain file may be replaced: /dev/stdout is a name, too.
+    // Only a plain file may be replaced, not a device such as /dev/stdout.
     if file.is_stream() { Err(LinesError::NotAFile(path.to_owned())) } else { Ok(file) }
 }
 
@@ -144,7 +144,7 @@ fn system(path: &Path, source: io::Error) -> LinesError {
     LinesError::System { path: path.to_owned(), source }
 }
 
-/// Writes records into a file, which replaces the previous one.
+/// Replaces a file by one with these records.
 ///
 /// # Errors
 ///

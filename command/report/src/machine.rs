@@ -1,9 +1,9 @@
-//! The machine that a result belongs to.
+//! The machine that produced a result.
 
 use rustix::thread::sched_getaffinity;
 use serde::Serialize;
 
-/// The machine a result belongs to.
+/// The machine that produced a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// Processors that this process may use.
@@ -15,7 +15,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Returns the machine this process runs on.
+    /// Returns the machine of this process.
     #[must_use]
     pub fn here() -> Self {
         let system = rustix::system::uname();
@@ -27,7 +27,7 @@ impl Machine {
     }
 }
 
-/// Returns the numeric beginning of a release: `6.18.4` of `6.18.4-generic`.
+/// Returns the numeric prefix of a release: `6.18.4` of `6.18.4-generic`.
 fn release_number(release: &str) -> &str {
     let end = release.find(|c: char| c != '.' && !c.is_ascii_digit());
     &release[..end.unwrap_or(release.len())]

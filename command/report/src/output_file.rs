@@ -1,11 +1,12 @@
 //! Output files: results of experiments on disk, safe from other users of the host.
 //!
-//! A name that a user gives may be in a folder where others can write, such as `/tmp`, and they may have taken it first.
+//! The user may choose a name in a folder that others can write to, such as `/tmp`, and they may
+//! have created it first.
 //!
 //! # Invariants
 //!
-//! - **OUTPUT-1** A file is replaced as a whole by a new one, which was made under a name that did not exist (O_EXCL) and
-//!   that only its user can read (mode 0600). A file of this user that is replaced keeps its own mode.
+//! - **OUTPUT-1** A file is replaced as a whole by a new file that was created under an unused name
+//!   (O_EXCL) with mode 0600. A replaced file of this user passes its mode on.
 //! - **OUTPUT-2** A link or a pipe of another user is refused. Links of this user are followed.
 //! - **OUTPUT-3** Names in `/dev`, such as `/dev/stdout`, are written to and never replaced.
 
@@ -21,18 +22,18 @@ use tempfile::NamedTempFile;
 #[derive(Clone, Debug)]
 pub struct OutputFile {
     path: PathBuf,
-    kind: Kind,
+    kind: OutputKind,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
-    /// A plain file or a free name, with the mode for the new file.
+enum OutputKind {
+    /// A plain file or an unused name, with the mode for the new file.
     File { mode: u32 },
     /// A pipe or a device.
     Stream,
 }
 
-/// Mode of a file that did not exist.
+/// Mode of a new file.
 const PRIVATE: u32 = 0o600;
 
 impl OutputFile {
@@ -48,38 +49,38 @@ impl OutputFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => PRIVATE,
             Err(error) => return Err(error),
             Ok(found) if found.is_dir() => return Err(rustix::io::Errno::ISDIR.into()),
-            Ok(_) if is_device => return Ok(Self { path, kind: Kind::Stream }),
+            Ok(_) if is_device => return Ok(Self { path, kind: OutputKind::Stream }),
             Ok(found) if !found.is_file() => {
                 check_owner(found.uid(), "is a pipe or device of another user")?;
-                return Ok(Self { path, kind: Kind::Stream });
+                return Ok(Self { path, kind: OutputKind::Stream });
             }
             Ok(found) if found.uid() == geteuid().as_raw() => found.mode() & 0o777,
             Ok(_) => PRIVATE,
         };
-        let file = Self { path, kind: Kind::File { mode } };
+        let file = Self { path, kind: OutputKind::File { mode } };
         file.beside()?;
         Ok(file)
     }
 
-    /// Returns the path of the file, behind links.
+    /// Returns the path of the file, with links resolved.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns whether the name is a pipe or a device, which is written to and not replaced.
+    /// Returns whether the name is a pipe or a device, which is written and not replaced.
     #[must_use]
     pub const fn is_stream(&self) -> bool {
-        matches!(self.kind, Kind::Stream)
+        matches!(self.kind, OutputKind::Stream)
     }
 
-    /// Writes `content`, in place of the previous content. The file is complete or as before.
+    /// Replaces the content. After an error the file has its previous content.
     ///
     /// # Errors
     ///
     /// The disk is full, or the file can no longer be written.
     pub fn write(&self, content: &[u8]) -> io::Result<()> {
-        let Kind::File { mode } = self.kind else {
+        let OutputKind::File { mode } = self.kind else {
             return File::options().write(true).open(&self.path)?.write_all(content);
         };
         let mut file = self.beside()?;
@@ -90,10 +91,10 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Returns a new file in the same folder, which disappears unless it takes the name.
+    /// Creates a temporary file in the same folder, which is removed unless it takes over the name.
     fn beside(&self) -> io::Result<NamedTempFile> {
         let folder = folder_of(&self.path);
-        // Otherwise the error would name a temporary file.
+        // Without this check the error would name a temporary file.
         fs::metadata(folder)?;
         let made = tempfile::Builder::new().prefix(".apus-").tempfile_in(folder);
         made.map_err(|error| error.raw_os_error().map_or(error, io::Error::from_raw_os_error))
@@ -106,7 +107,7 @@ fn folder_of(path: &Path) -> &Path {
     folder.unwrap_or_else(|| Path::new("."))
 }
 
-/// Returns where a link of this user leads; any other path as it is.
+/// Returns the target of a link of this user; any other path unchanged.
 fn follow_own_link(path: &Path) -> io::Result<PathBuf> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => {
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_private_and_an_own_one_keeps_its_mode() {
+    fn a_new_file_is_private_and_an_existing_one_keeps_its_mode() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("result");
         OutputFile::open(&path).unwrap().write(b"first").unwrap();
@@ -158,13 +159,14 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     }
 
-    /// The attack: another user has put a link to a file of the victim where the victim writes a result.
+    /// The attack: another user creates a link to a file of the victim under the name of the
+    /// victim's result.
     #[test]
     fn a_link_of_another_user_is_refused_and_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let (victim, link) = (folder.path().join("victim"), folder.path().join("report.html"));
         fs::write(&victim, "precious").unwrap();
-        // Made after the check, too: the name is replaced, and the link not followed.
+        // Even a link created after the check is replaced, not followed.
         let output = OutputFile::open(&link).unwrap();
         symlink(&victim, &link).unwrap();
         output.write(b"result").unwrap();
@@ -180,9 +182,9 @@ mod tests {
         assert_eq!(error.to_string(), "is a link of another user");
     }
 
-    /// The attack: another user has made the file first, readable for all, to read the result.
+    /// The attack: another user creates the file first, readable for all, to read the result.
     #[test]
-    fn a_file_that_another_user_made_first_does_not_get_the_result() {
+    fn a_file_that_another_user_created_first_does_not_receive_the_result() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.html");
         fs::write(&path, "").unwrap();

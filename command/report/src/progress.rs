@@ -5,19 +5,18 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A progress bar on standard error. It appears on a terminal only, and only once the experiment has
-/// taken two seconds. It draws when a method is called and at no other time, so that it takes no time
-/// from the measurement.
+/// A progress bar on standard error. It appears only on a terminal, after two seconds. It draws
+/// only when a method is called, so that it takes no time from the measurement.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
     began: Instant,
 }
 
-/// Shorter experiments have no progress bar. Source: the command line's contract.
+/// Duration of experiments without a progress bar. Source: the command line's contract.
 const WORTH_WATCHING: Duration = Duration::from_secs(2);
 
-/// Steps of an experiment that has a share done instead of steps.
+/// Steps of an experiment that reports its progress as a share.
 const WHOLE: u64 = 1_000;
 
 impl Progress {
@@ -27,7 +26,7 @@ impl Progress {
         Self::new(steps as u64, "{bar:30} {pos}/{len}  {msg}")
     }
 
-    /// Returns the progress of an experiment that reports the share that is done.
+    /// Returns the progress of an experiment that reports a share.
     #[must_use]
     pub fn of_whole() -> Self {
         Self::new(WHOLE, "{bar:30} {percent} %  {msg}")
@@ -40,21 +39,21 @@ impl Progress {
         Self { bar, began: Instant::now() }
     }
 
-    /// Begins the next step, which `what` describes.
+    /// Starts the next step, described by `what`.
     pub fn step(&self, what: &str) {
         self.appear();
         self.bar.set_message(what.to_owned());
         self.bar.inc(1);
     }
 
-    /// Describes what happens within the current step.
+    /// Describes the activity within the current step.
     pub fn note(&self, what: &str) {
         self.appear();
         self.bar.set_message(what.to_owned());
         self.bar.tick();
     }
 
-    /// Shows that `share` of 1 is done; `what` says more.
+    /// Shows that `share` of 1 is done, with a description.
     pub fn done(&self, share: f64, what: &str) {
         self.appear();
         self.bar.set_message(what.to_owned());

@@ -1,7 +1,7 @@
-//! Situation: our statistics beside FreeBSD's `ministat`, as Debian packages it.
+//! Situation: the statistics of this crate compared with FreeBSD's `ministat`.
 //!
-//! What it prints must be what we compute, to the last digit that it prints. Where it is not installed,
-//! the test says so and proves nothing.
+//! The results must agree in every digit that ministat prints. Without ministat the test is skipped
+//! with a message.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use apus_report::stats::{Difference, Sample};
 
-/// What `ministat -A` prints about two files.
+/// The output of `ministat -A` for two files.
 struct Printed {
     /// Number, minimum, maximum, median, average, deviation of each file.
     samples: [Vec<f64>; 2],
@@ -24,7 +24,7 @@ struct Proven {
     pooled: f64,
 }
 
-/// Runs ministat. `None` if there is none.
+/// Runs ministat; `None` if it is not installed.
 fn ministat(folder: &Path, confidence: &str, sets: [&[f64]; 2]) -> Option<Printed> {
     let names = ["before", "after"].map(|name| folder.join(name));
     for (name, set) in names.iter().zip(sets) {
@@ -67,19 +67,19 @@ fn parse(text: &str, confidence: &str) -> Printed {
     }
 }
 
-/// Whether two values are the same to `digits` significant digits, as far as rounding lets one say.
+/// Returns whether two values agree in `digits` significant digits, up to rounding.
 fn same(printed: f64, computed: f64, digits: i32) -> bool {
     (printed - computed).abs() <= 0.51 * 10f64.powi(1 - digits) * computed.abs()
 }
 
-/// Values that look random about `centre`, the same ones each time: multiples of the golden ratio.
+/// Returns values scattered around `centre`, deterministically: multiples of the golden ratio.
 fn values(count: usize, centre: f64, width: f64, shift: f64) -> Vec<f64> {
     let scatter = |at: usize| ((at as f64 + shift) * 0.618_033_988_749_894_9).fract() - 0.5;
     (0..count).map(|at| centre + width * scatter(at)).collect()
 }
 
-/// The pairs of sets that are compared: tiny ones, unequal ones, far apart and close together, with
-/// and without variation, to the 100 degrees of freedom at which ministat's table ends.
+/// Returns the pairs of sets to compare: tiny and unequal sets, far apart and close together, with
+/// and without variation, up to the 100 degrees of freedom at which ministat's table ends.
 fn pairs() -> Vec<[Vec<f64>; 2]> {
     let mut pairs = vec![
         [vec![1.0, 2.0, 3.0], vec![101.0, 102.0, 103.0]],
@@ -95,20 +95,21 @@ fn pairs() -> Vec<[Vec<f64>; 2]> {
     pairs
 }
 
-/// What ministat calls a confidence, and the confidence that its table is of. Its last column is not
-/// what it says: for 4 degrees of freedom it has 7.173, Student's t for 99.8 %; for 99.5 % it is 5.598.
+/// Names of confidences in ministat, and the confidences of its table. Its last column is
+/// mislabelled: for 4 degrees of freedom it has 7.173, Student's t for 99.8 %; the value for 99.5 %
+/// is 5.598.
 const CONFIDENCES: [(&str, f64); 6] =
     [("80", 0.80), ("90", 0.90), ("95", 0.95), ("98", 0.98), ("99", 0.99), ("99.5", 0.998)];
 
 #[test]
-fn ministat_says_the_same() {
+fn ministat_agrees() {
     let folder = tempfile::tempdir().unwrap();
     let (mut proven, mut unproven) = (0, 0);
     for sets in pairs() {
         let sets = [&sets[0][..], &sets[1][..]];
         for (name, confidence) in CONFIDENCES {
             let Some(printed) = ministat(folder.path(), name, sets) else {
-                // Unlike `eprintln`, this is seen of a test that passes, too.
+                // Unlike `eprintln`, this is visible even if the test passes.
                 let skipped =
                     b"SKIPPED: there is no ministat here (Debian: apt install ministat)\n";
                 io::stderr().write_all(skipped).unwrap();
@@ -139,11 +140,11 @@ fn sample_is(ours: &Sample, printed: &[f64]) {
     let Sample { count, min, max, median, mean, deviation } = *ours;
     let computed = [count as f64, min, max, median, mean, deviation];
     for (index, (computed, printed)) in computed.into_iter().zip(printed).enumerate() {
-        // Of an even number of values ministat's median is the upper one of the middle two.
+        // For an even number of values ministat's median is the upper of the middle two.
         if index == 3 && count.is_multiple_of(2) {
             continue;
         }
-        // A deviation of next to nothing is what is left of rounding.
+        // A tiny deviation is a rounding error.
         let close = same(*printed, computed, 8) || (printed - computed).abs() < 1e-12;
         assert!(close, "{printed} printed, {computed} computed: {ours:?}");
     }
@@ -167,6 +168,6 @@ fn difference_is(ours: &Difference, printed: &Proven, [before, after]: [&[f64]; 
         printed.difference.1
     );
     let last = 100.0 * last / ours.base.abs();
-    // Of a negative mean ministat takes the percentage as it comes.
+    // ministat prints a negative percentage for a negative mean.
     assert!(close(printed.percent.1.abs(), percent.1, last), "{}: {ours:?}", printed.percent.1);
 }

@@ -1,4 +1,4 @@
-//! Situation: a page with charts and a table, in a browser, and a reader who uses its controls.
+//! Situation: a page with charts and a table in a browser, and a reader that uses its controls.
 
 mod browser;
 
@@ -7,7 +7,8 @@ use apus_report::page;
 use apus_report::result::Table;
 use serde_json::json;
 
-/// Two contenders at three sizes, each with a median and a tail; the second one is ten times slower.
+/// Returns a plot of two contenders at three sizes, with a median and a tail; the second is ten
+/// times slower.
 fn lines() -> Plot {
     let line = |name: &'static str, colour, stroke, factor: f64| {
         let point = |at: u32| {
@@ -62,7 +63,7 @@ fn page() -> String {
     page::of_plots("A title", &[lines(), bars(false), bars(true)], &[table()])
 }
 
-/// Tools for those who ask.
+/// Script functions of the tests.
 const TOOLS: &str = r#"
     const [lines, bars, stack] = document.querySelectorAll("figure.plot");
     const entry = (figure, name) =>
@@ -103,7 +104,7 @@ fn a_pointer_shows_the_values_of_all_lines_there() {
 }
 
 #[test]
-fn bars_are_pointed_at_beside_them_too() {
+fn a_pointer_next_to_a_bar_shows_its_values() {
     let Some(answer) = ask(r#"
         point(mark(bars, "P1", "tcp"));
         const beside = [text(), bold()];
@@ -137,7 +138,7 @@ fn a_legend_hides_and_shows() {
 }
 
 #[test]
-fn what_is_stacked_sinks_when_something_below_is_hidden() {
+fn a_stacked_bar_sinks_when_a_bar_below_is_hidden() {
     let Some(answer) = ask(r#"
         const ends = (name) => {
           const bar = mark(stack, name, "tcp");
@@ -234,16 +235,16 @@ fn a_table_is_sorted_by_a_column() {
     "#) else {
         return;
     };
-    // What is no number comes after the numbers.
+    // Text is sorted after numbers.
     let sorted = ["cba", "ascending"];
     let expected =
         json!(["bca", sorted, ["abc", "descending"], ["bca", null], ["abc", "ascending"]]);
     assert_eq!(answer, expected);
 }
 
-/// Without this, the other tests would not notice if nothing was ever wrong.
+/// Without this, the other tests would also pass if errors were never detected.
 #[test]
-fn a_browser_notices_what_is_wrong() {
+fn a_browser_detects_errors() {
     let Some(browser) = browser::Browser::here() else { return };
     let broken = page().replace("<h1>", "<img src=\"https://192.0.2.1/picture.png\" alt=\"\"><h1>");
     let seen = browser.open(&broken, "");
@@ -255,7 +256,7 @@ fn a_browser_notices_what_is_wrong() {
 }
 
 #[test]
-fn a_page_says_the_same_without_its_script() {
+fn a_page_has_the_same_content_without_its_script() {
     let content = browser::content(&page());
     for said in ["A caption.", "theirs &lt;&amp;&gt;", "up to 2 kB: 40", "P1, tcp: 20 KB"] {
         assert!(content.contains(said), "{said} in {content}");

@@ -2,7 +2,7 @@
 
 use crate::wire::{LockKind, LockRange};
 
-/// A range that an owner has locked, or wants to.
+/// A range that an owner has locked, or requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HeldLock<H> {
     pub(crate) holder: H,
@@ -10,7 +10,7 @@ pub(crate) struct HeldLock<H> {
     pub(crate) range: LockRange,
 }
 
-/// Gives a range to an owner, or takes it away; what it had of the range before is replaced.
+/// Replaces an owner's locks in a range.
 pub(crate) fn replace<H: Copy + PartialEq>(locks: &mut Vec<HeldLock<H>>, wanted: HeldLock<H>) {
     let HeldLock { holder, kind, range } = wanted;
     let mut union = range;

@@ -1,10 +1,12 @@
-//! Client and server of the file service as state machines: cache, leases, ordered log, recall, sessions.
+//! Client and server of the file service as state machines: cache, leases, ordered log, recall,
+//! sessions.
 //!
-//! Neither half does IO: time, messages, operations and the [`Store`] are handed in, and what is to be sent, answered or
-//! invalidated is handed out. So both run over `apus` and FUSE, and in a simulator with crashes, partitions and clocks that
-//! differ.
+//! Neither half does IO: time, messages, operations and the [`Store`] are passed in; messages to
+//! send, replies and invalidations are returned as effects. So both run over `apus` and FUSE, and
+//! in a simulator with crashes, partitions and clocks that differ.
 //!
-//! Times are a [`Duration`](std::time::Duration) since an arbitrary origin, on a clock that runs while the machine is suspended.
+//! Times are a [`Duration`](std::time::Duration) since an arbitrary origin, on a clock that runs
+//! while the machine is suspended.
 
 #![forbid(unsafe_code)]
 

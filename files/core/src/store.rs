@@ -1,15 +1,20 @@
-//! What a server stores files in: a directory, or a twin in memory that can crash.
+//! Storage of a server: a directory, or its equivalent in memory, which can crash.
 //!
 //! # Invariants of every store
 //!
-//! - **STORE-1** What [`Store::commit`] returned survives a crash of the process and of the machine.
-//! - **STORE-2** After a crash, the store holds the effects of a prefix of each client's batches, in the order of their numbers; all
-//!   of a batch, or its records up to the one that failed, or, for the batch that was being applied, any number of its first records.
-//!   [`Store::applied`] says which batches that are.
+//! - **STORE-1** Batches that [`Store::commit`] has returned survive a crash of the process and of
+//!   the machine.
+//! - **STORE-2** After a crash, the store holds the effects of a prefix of each client's batches,
+//!   in the order of their numbers: all of a batch, or its records before the failed one, or, for
+//!   the batch that was being applied, any number of its first records. [`Store::applied`] returns
+//!   the last of these batches.
 //! - **STORE-3** A batch with a number that was applied already is not applied again.
-//! - **STORE-4** An [`Ino`] never names another node, also after a crash. A node that was found keeps its number.
-//! - **STORE-5** Nothing outside of the exported directory is read or changed, whatever symbolic links it contains.
-//! - **STORE-6** Equal [`Version`](crate::wire::Version)s of a node mean equal contents and attributes.
+//! - **STORE-4** An [`Ino`] never names another node, also after a crash. A node that was found
+//!   keeps its number.
+//! - **STORE-5** The store reads and changes only the exported directory, whatever symbolic links
+//!   it contains.
+//! - **STORE-6** Equal [`Version`](crate::wire::Version)s of a node mean equal contents and
+//!   attributes.
 
 use crate::wire::{Attributes, Errno, FailedBatch, Ino, Name, Record, SeekTarget, SpaceStatus};
 use bytes::Bytes;
@@ -23,15 +28,15 @@ pub struct ClientId(pub [u8; 16]);
 pub struct ClientBatch {
     /// The client.
     pub client: ClientId,
-    /// Number of the batch: one more than that of the client's batch before.
+    /// Number of the batch: one more than the client's previous batch.
     pub number: u64,
     /// The changes. Proofs of handles are checked already; a store uses only the numbers of nodes.
     pub records: Vec<Record>,
-    /// Bytes to which the records refer.
+    /// Payload of the records.
     pub payload: Bytes,
 }
 
-/// What became of a batch.
+/// Outcome of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedBatch {
     /// The client.
@@ -40,7 +45,7 @@ pub struct AppliedBatch {
     pub number: u64,
     /// The record that could not be applied, and why; none behind it was applied.
     pub failed: Option<(u32, Errno)>,
-    /// Nodes that the batch has changed, with their new attributes. Nodes that were removed are absent.
+    /// Changed nodes, with their new attributes. Removed nodes are absent.
     pub changed: Vec<(Ino, Attributes)>,
     /// Nodes that have lost their last name and are kept until [`Store::drop_orphan`].
     pub orphaned: Vec<Ino>,
@@ -55,11 +60,11 @@ pub struct DirectoryPart {
     pub is_complete: bool,
 }
 
-/// The store cannot write its log any more, so nothing can be promised: the server ends.
+/// The store can no longer write its log, and promises nothing more: the server stops.
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} {path}: {source}")]
 pub struct StoreError {
-    /// What was attempted.
+    /// The operation that failed.
     pub operation: &'static str,
     /// Where.
     pub path: String,
@@ -67,7 +72,7 @@ pub struct StoreError {
     pub source: std::io::Error,
 }
 
-/// What a store has counted since it was opened.
+/// Counters of a store since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreMetrics {
     /// Commits that made batches durable.
@@ -81,7 +86,7 @@ pub struct StoreMetrics {
 }
 
 impl StoreMetrics {
-    /// Adds what another store has counted.
+    /// Adds the counters of another store.
     pub const fn add(&mut self, other: &Self) {
         self.commits += other.commits;
         self.log_syncs += other.log_syncs;
@@ -90,9 +95,10 @@ impl StoreMetrics {
     }
 }
 
-/// A tree of nodes that remembers what it has promised.
+/// A tree of nodes that keeps its promises across crashes.
 ///
-/// Errors of the file system are returned as [`Errno`]: `ESTALE` (116) for a number that names no node.
+/// Errors of the file system are returned as [`Errno`]: `ESTALE` (116) for a number that names no
+/// node.
 pub trait Store {
     /// Returns the attributes of a node.
     ///
@@ -162,28 +168,29 @@ pub trait Store {
     /// The file system's.
     fn space(&mut self) -> Result<SpaceStatus, Errno>;
 
-    /// Takes a batch, which the next [`commit`](Self::commit) applies. Its number is one more than the client's last one that was
-    /// applied or appended.
+    /// Appends a batch, which the next [`commit`](Self::commit) applies. Its number is one more
+    /// than the client's last applied or appended batch.
     fn append(&mut self, batch: ClientBatch);
 
-    /// Writes all appended batches to the log, makes the log durable, applies them in order, and returns what became of each.
+    /// Writes all appended batches to the log, makes the log durable, applies them in order, and
+    /// returns their outcomes.
     ///
     /// # Errors
     ///
-    /// [`StoreError`]: the log could not be written. Nothing may be promised any more.
+    /// [`StoreError`]: the log could not be written. No promise holds any more.
     fn commit(&mut self) -> Result<Vec<AppliedBatch>, StoreError>;
 
     /// Returns the number of the client's last batch that was applied; 0 if there is none.
     fn applied(&self, client: ClientId) -> u64;
 
-    /// Returns the client's last batch that failed, as [`AppliedBatch::failed`] said; also after a crash.
+    /// Returns the client's last failed batch, as in [`AppliedBatch::failed`]; also after a crash.
     fn last_failure(&self, client: ClientId) -> Option<FailedBatch>;
 
     /// Forgets a client's number of batches: it will not return.
     fn forget_client(&mut self, client: ClientId);
 
-    /// Notes durably whether a client is fenced: another client has learned of nodes without the changes that it had not sent, so
-    /// these are lost.
+    /// Records durably whether a client is fenced: another client has learned of nodes without this
+    /// client's unsent changes, so these are lost.
     ///
     /// # Errors
     ///
@@ -193,8 +200,8 @@ pub trait Store {
     /// Returns whether a client is fenced.
     fn is_fenced(&self, client: ClientId) -> bool;
 
-    /// Notes durably that clients whose ranges all begin below `first` have returned too late: in a life of the server in which they
-    /// were away, others have learned of nodes.
+    /// Records durably that clients whose ranges all start below `first` return too late: they were
+    /// absent for a life of the server in which others have learned of nodes.
     ///
     /// # Errors
     ///
@@ -204,17 +211,20 @@ pub trait Store {
     /// Returns the number noted last; 0 if there is none.
     fn returns_from(&self) -> u64;
 
-    /// Reserves `count` numbers for new nodes and returns the first one. No other call returns any of them, also after a crash.
+    /// Reserves `count` numbers for new nodes and returns the first one. No other call returns any
+    /// of them, also after a crash.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn reserve_inos(&mut self, count: u64) -> Result<u64, StoreError>;
 
-    /// Returns the client that has changed a node last; `None` if that is unknown, because it was not lately.
+    /// Returns the client with the last change of a node; `None` if that is unknown, because the
+    /// change was not recent.
     ///
-    /// Rationale: a client whose response was lost, or whose batch was replayed after a crash, does not know the node's version. It
-    /// knows the node nevertheless, if no other client has changed it since.
+    /// Rationale: a client whose response was lost, or whose batch was replayed after a crash, does
+    /// not have the node's version. Its copy is valid nevertheless, if no other client has changed
+    /// the node since.
     fn last_changer(&self, _node: Ino) -> Option<ClientId> {
         None
     }
@@ -222,15 +232,16 @@ pub trait Store {
     /// Returns the nodes without a name that are kept.
     fn orphans(&self) -> Vec<Ino>;
 
-    /// Removes a node without a name. Nothing else removes it: a record [`Close`](crate::wire::Record::Close) changes nothing in
-    /// the store.
+    /// Removes a node without a name. It is removed in no other way: a record
+    /// [`Close`](crate::wire::Record::Close) changes no state of the store.
     fn drop_orphan(&mut self, node: Ino);
 
-    /// Returns what was counted; zeros if nothing is.
+    /// Returns the counters; zeros if the store has none.
     fn metrics(&self) -> StoreMetrics {
         StoreMetrics::default()
     }
 
-    /// Returns the key of the proofs in handles: random, and the same for the lifetime of the export.
+    /// Returns the key of the proofs in handles: random, and constant for the lifetime of the
+    /// export.
     fn secret(&self) -> [u8; 16];
 }

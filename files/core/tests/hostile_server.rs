@@ -1,4 +1,5 @@
-//! A server that says anything: the client neither panics nor loses an operation (FSCLIENT-1, FSCLIENT-6).
+//! A server with arbitrary responses: the client neither panics nor loses an operation (FSCLIENT-1,
+//! FSCLIENT-6).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -255,7 +256,8 @@ fn a_server_that_says_anything_does_no_harm() {
     }
 }
 
-/// A server with which a client has no version in common is refused by name, whether it says so or not.
+/// A server without a common version is refused with a reason, whether or not it reports its
+/// versions.
 #[test]
 fn a_server_of_another_version_is_refused_by_name() {
     let random = &mut Pcg64::seed_from_u64(1);

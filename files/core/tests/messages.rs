@@ -148,7 +148,8 @@ fn decode_as_all(bytes: &Bytes) {
 }
 
 proptest! {
-    /// FSWIRE-2, FSWIRE-4: what is within the limits arrives as it was, and the payload is the bytes behind it.
+    /// FSWIRE-2, FSWIRE-4: contents within the limits arrive unchanged, and the payload is the
+    /// bytes after them.
     #[test]
     fn batches_arrive_unchanged(request in request()) {
         let decoded = decode::<Request>(with_payload(&request, PAYLOAD)).unwrap();

@@ -34,9 +34,10 @@ pub(crate) enum Awaited {
 
 /// How long a loop has been idle, and whether spinning has been of use.
 ///
-/// Spinning is harmful where the thread that is waited for needs the same processor: with both busy with other programs, a mount that
-/// spun for 100 µs got the response of its server 80 µs after it had fallen asleep, and one that slept at once got it after 60 µs
-/// (perf-log, 2026-11-24). So a loop that spins needlessly several times in a row sleeps at once for a while.
+/// Spinning is harmful where the thread that is waited for needs the same processor: with both busy
+/// with other programs, a mount that spun for 100 µs got the response of its server 80 µs after it
+/// had fallen asleep, and one that slept at once got it after 60 µs (lab/log, 2026-11-24). So a
+/// loop that spins needlessly several times in a row sleeps at once for a while.
 #[derive(Debug)]
 pub(crate) struct Idleness {
     spin_for: Option<Duration>,

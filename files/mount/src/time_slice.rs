@@ -1,8 +1,11 @@
 //! Time slices: how soon the scheduler runs a loop of this crate that wakes up while other threads are busy.
 //!
-//! A mount and a server work for programs that wait for them, in pieces of some 10 to 100 µs, and the programs compete with them for
-//! processors. Since Linux 6.12 a thread may ask for short slices: it runs sooner and more often, for the same share of the
-//! processor, and takes nothing away from others. Earlier kernels ignore the wish.
+//! A mount and a server work for programs that wait for them, in pieces of some 10 to 100 µs, and
+//! the programs compete with them for processors. Since Linux 6.12 a thread may ask for short
+//! slices: it runs sooner and more often, for the same share of the processor, without reducing the
+//! share of other threads. Earlier kernels ignore the request. A negative niceness or a real-time
+//! priority needs root and takes processor time from the programs that are served; `sched_yield`
+//! gives the slice away even if no thread waits for this loop.
 
 #![expect(
     unsafe_code,

@@ -1,7 +1,7 @@
-//! Runs seeds: `seeds FROM COUNT [JOBS] [--all | --trace]`.
+//! Runs seeds: `seeds FROM COUNT [JOBS] [--all | --trace | --digest]`.
 //!
 //! Stops at the first violation and exits with status 1; with `--all`, it goes on; with `--trace`, it also prints the last events
-//! of each run that fails. One line of standard output for each violation: the seed, and the promise that was broken.
+//! of each run that fails; with `--digest`, it prints the digest of each run. One line of standard output for each violation: the seed, and the promise that was broken.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,9 +12,10 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let goes_on = words.iter().any(|word| word == "--all");
     let is_traced = words.iter().any(|word| word == "--trace");
+    let has_digests = words.iter().any(|word| word == "--digest");
     let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
     let (&[from, count] | &[from, count, _]) = &numbers[..] else {
-        eprintln!("Usage: seeds FROM COUNT [JOBS] [--all | --trace]");
+        eprintln!("Usage: seeds FROM COUNT [JOBS] [--all | --trace | --digest]");
         return ExitCode::from(2);
     };
     let jobs = numbers.get(2).copied().unwrap_or(1);
@@ -30,7 +31,12 @@ fn main() -> ExitCode {
                     // A panic of the core is a violation, too.
                     let run = std::panic::catch_unwind(|| check_seed(seed));
                     let failure = match run {
-                        Ok(Ok(_)) => continue,
+                        Ok(Ok(totals)) => {
+                            if has_digests {
+                                println!("{seed} {:016x}", totals.digest);
+                            }
+                            continue;
+                        }
                         Ok(Err(failure)) => Some(failure),
                         Err(_) => None,
                     };

@@ -9,9 +9,11 @@ pub mod checker;
 pub mod history;
 mod scenario;
 mod seed;
+mod totals;
 mod violation;
 mod world;
 
 pub use scenario::{Fault, Scenario};
-pub use seed::{SeedFailure, Totals, check_scenario, check_seed};
+pub use seed::{SeedFailure, check_scenario, check_seed};
+pub use totals::Totals;
 pub use violation::Violation;

@@ -29,12 +29,12 @@ pub(crate) struct LabArguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Livelock(Experiment<livelock::Options>),
-    Handoff(Experiment<handoff::Options>),
-    Contention(Experiment<contention::Options>),
-    SmallWrites(Experiment<small_writes::Options>),
-    Hostile(Experiment<hostile::Options>),
-    Soak(Experiment<soak::Options>),
+    Livelock(Experiment<livelock::LivelockOptions>),
+    Handoff(Experiment<handoff::HandoffOptions>),
+    Contention(Experiment<contention::ContentionOptions>),
+    SmallWrites(Experiment<small_writes::SmallWritesOptions>),
+    Hostile(Experiment<hostile::HostileOptions>),
+    Soak(Experiment<soak::SoakOptions>),
 }
 
 /// Runs an experiment and shows its findings.

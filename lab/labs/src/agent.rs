@@ -1,4 +1,4 @@
-//! The work that agents of the labs do.
+//! Agents: the processes that labs start.
 
 use apus_testbed::Error;
 use apus_testbed::process::{Control, Job, Task, run_job};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{contention, handoff, hostile, livelock, small_writes, soak};
 
-/// One entry per kind of task.
+/// The kinds of tasks; one per lab.
 pub const JOBS: &[Job] = &[
     Job { name: handoff::JOB, run: |task, control| handoff::agent(task, control) },
     Job { name: livelock::JOB, run: livelock::agent },
@@ -16,11 +16,11 @@ pub const JOBS: &[Job] = &[
     Job { name: soak::JOB, run: soak::agent },
 ];
 
-/// Does the work of a task.
+/// Runs a task.
 ///
 /// # Errors
 ///
-/// As for the work.
+/// The errors of the task.
 pub fn run(task: &Task, control: &mut Control) -> Result<Value, Error> {
     run_job(JOBS, task, control)
 }

@@ -1,12 +1,16 @@
-//! Four classic pathologies of receiving hosts, each reproduced on purpose beside its cures and apus; an attack on
-//! apus, and a soak of it.
+//! Four classic failures of receiving hosts, reproduced together with their cures and apus; an
+//! attack on apus; a soak.
 //!
-//! - [`livelock`]: the output of a router while its input grows beyond what it can carry;
+//! - [`livelock`]: the output of a router whose input exceeds its capacity;
 //! - [`handoff`]: a thread woken twice for one message;
 //! - [`contention`]: one lock for all pairs of local peers;
 //! - [`small_writes`]: a short message written in two pieces;
-//! - [`hostile`]: a server and its honest clients beside an attacker;
-//! - [`soak`]: what apus promises, while processes are killed and paused and links fail.
+//! - [`hostile`]: a server and its honest client under attack;
+//! - [`soak`]: the promises of apus while processes are killed and paused and links fail.
+//!
+//! Each lab has `options` (the clap type, which is the experiment), its measurement code, and a
+//! `declaration` of what it reports; `apus-report` renders that. [`agent`] starts the labs'
+//! processes.
 
 #![deny(unsafe_code)]
 
@@ -17,3 +21,4 @@ pub mod hostile;
 pub mod livelock;
 pub mod small_writes;
 pub mod soak;
+mod turns;

@@ -21,7 +21,7 @@ const UNSCHEDULED_BYTES: u64 = 9_328;
 /// Source: A.3, sanity bound.
 const MAX_INCOMING: u64 = 68_000;
 /// Bytes on the way from senders that say how much waits with them (GRANT-15): 1.8 times what the link carries in a
-/// round-trip time. Chosen by us, from sweeps ([ADR 46](../../../docs/adr/0046-let-senders-say-what-waits.md)). Homa as it is
+/// round-trip time. Chosen by us, from sweeps (docs/networks.md). Homa as it is
 /// published has none.
 const INFORMED_INCOMING: u64 = 18_000;
 /// Least bytes on the way from a sender whose packets are marked (GRANT-18); the step of GRANT-15 is more. Homa as it is published

@@ -5,7 +5,7 @@ use std::fmt;
 use apus_sim::message::HostId;
 use apus_workload::time::{MICROSECOND, Nanos};
 
-/// What a hostile host can see and do ([ADR 39 of the tools](../../adr/0039-a-hostile-host-knows-what-its-position-shows.md)).
+/// What a hostile host can see and do (lab ADR 14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Position {
     /// Sends packets with any source address, and sees nothing.

@@ -2,7 +2,7 @@
 //!
 //! Usually a host has one end, and both have the same number. The endpoint of a host may have *shards* instead: some serve
 //! behind one address, where the system gives each client to one of them, and as many make calls, each from an address of
-//! its own ([ADR 48](../../../docs/adr/0048-shards-share-nothing-but-the-budget.md)). Or a host has several *processes*, each
+//! its own (ADR 48). Or a host has several *processes*, each
 //! with an endpoint that does both.
 //!
 //! The number of an end is that of its host, plus the number of hosts for each end before it on its host.

@@ -64,9 +64,9 @@ kinds! {
     Determinism = 19, "determinism", "the same seed gives the same run";
     /// docs/reference/homa-module.md, *Rules for peers*: a packet that the Linux module would not accept.
     Interop = 20, "interop", "the Linux module accepts every packet";
-    /// lab/adr/0026-an-overload-ends-with-its-cause.md.
+    /// Lab ADR 10.
     Recovery = 21, "recovery", "an overload ends with its cause, and what was not lost is not sent again";
-    /// Sections *Packets* and *How it is checked* of docs/security.md.
+    /// Section *How it is checked* of docs/security.md; docs/attacks.md.
     Undisturbed = 22, "undisturbed", "a hostile host ends no honest call, and delays none for long";
     /// docs/fs/semantics.md.
     Files = 23, "files", "the file service keeps its promises to programs";

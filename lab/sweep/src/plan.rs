@@ -46,8 +46,8 @@ const MOST_POINTS: usize = 100_000;
 /// would take longer than most experiments.
 const MOST_GREETINGS: u64 = 300_000;
 
-/// Full packets that wait at 10 Gbit/s when packets begin to be marked; in proportion beyond. Source: ADR
-/// 0015, where DCTCP is at its best with this; its paper has 65, for hosts that burst.
+/// Full packets that wait at 10 Gbit/s when packets begin to be marked; in proportion beyond.
+/// Source: lab ADR 4, where DCTCP is at its best with this; its paper has 65, for hosts that burst.
 const MARKED_FROM: u64 = 8;
 
 impl Plan {

@@ -5,7 +5,6 @@
 //!   delay              two hosts with a fixed delay between them
 //!   launch, launcher   agents on other hosts: by ssh, or as ranks of Slurm, MPI, Kubernetes
 //!   packet_socket      all packets of one interface
-//!   layers             import order of a crate's modules, for tests
 //! ```
 //!
 //! Agents, cores and clocks of this machine are in `apus-measure`, whose modules experiments find here as well.
@@ -18,7 +17,6 @@ pub mod delay;
 pub mod fabric;
 pub mod launch;
 pub mod launcher;
-pub mod layers;
 pub mod packet_socket;
 
 pub use apus_measure::{Error, clock, error, machine, process, repeat};

@@ -1,4 +1,4 @@
-//! A descriptor that is readable from when it is raised until it is lowered.
+//! Alert: a descriptor that is readable while it is raised.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
@@ -15,7 +15,7 @@ pub(crate) struct Alert {
 }
 
 impl Alert {
-    /// Returns an alert that is raised.
+    /// Creates a raised alert.
     ///
     /// # Errors
     ///
@@ -27,18 +27,18 @@ impl Alert {
 
     /// Makes the descriptor readable.
     pub(crate) fn raise(&self) {
-        // Fails only if the counter is at its maximum: the descriptor is readable then.
+        // Fails only if the counter is at its maximum; the descriptor is readable then.
         let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
-    /// Makes the descriptor unreadable. What has raised it must be checked after this call, not
-    /// before: otherwise a raise in between is lost.
+    /// Makes the descriptor unreadable. Check the cause of the alert after this call, not before;
+    /// otherwise a raise in between is lost.
     pub(crate) fn lower(&self) {
-        // Fails only if it was not raised.
+        // Fails only if the alert was not raised.
         let _ = rustix::io::read(&self.fd, &mut [0; 8]);
     }
 
-    /// Waits until the alert is raised, at most until `until`.
+    /// Waits until the alert is raised, but not beyond `until`.
     pub(crate) fn wait(&self, until: Option<Instant>) {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];

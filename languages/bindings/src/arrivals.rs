@@ -1,4 +1,4 @@
-//! Messages of one kind for an event loop: a descriptor, and what it announces.
+//! Messages of one kind for an event loop, announced by a descriptor.
 
 use crate::alert::Alert;
 use apus::Closed;
@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Waits for one message.
 pub(crate) type Receive<T> = Pin<Box<dyn Future<Output = Result<T, Closed>> + Send>>;
 
-/// Where messages come from: completions, or requests.
+/// A source of messages: completions or requests.
 pub(crate) trait Source: Send + Sync {
     /// The message.
     type Message;
@@ -20,20 +20,20 @@ pub(crate) trait Source: Send + Sync {
     /// Returns a future that waits for one message.
     fn receive(&self) -> Receive<Self::Message>;
 
-    /// Takes a message if there is one.
+    /// Takes a message if one is available.
     fn try_receive(&self) -> Result<Option<Self::Message>, Closed>;
 }
 
 /// Messages of one kind, announced by an [`Alert`].
 ///
 /// The alert is the waker of a future that waits for the next message; the engine's thread raises
-/// it. While messages are left that the caller did not want, no future waits and the alert stays
-/// raised: so a batch costs one write and one read, whatever its size.
+/// it. While the caller leaves messages, no future waits and the alert stays raised, so a batch of
+/// any size costs one write and one read.
 pub(crate) struct Arrivals<S: Source> {
     source: S,
     alert: Arc<Alert>,
     waker: Waker,
-    /// Waits for the next message; `None` while the alert is raised because some may be left.
+    /// Waits for the next message; `None` while the alert is raised because messages may be left.
     next: Mutex<Option<Receive<S::Message>>>,
 }
 
@@ -47,11 +47,11 @@ impl<S: Source> Arrivals<S> {
         Ok(Self { source, alert, waker, next: Mutex::new(None) })
     }
 
-    /// Appends up to `limit` messages that are there. Returns their number.
+    /// Appends up to `limit` available messages. Returns their number.
     ///
     /// # Errors
     ///
-    /// [`Closed`]: the endpoint is closed and there is no message left.
+    /// [`Closed`]: the endpoint is closed and no message is left.
     pub(crate) fn take(&self, into: &mut Vec<S::Message>, limit: usize) -> Result<usize, Closed> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         self.alert.lower();
@@ -82,7 +82,7 @@ impl<S: Source> Arrivals<S> {
                 count += 1;
             }
         };
-        // More may be there, or the next call returns the error.
+        // More messages may be available, or the next call returns the error.
         self.alert.raise();
         match closed {
             Some(closed) if count == 0 => Err(closed),
@@ -90,12 +90,12 @@ impl<S: Source> Arrivals<S> {
         }
     }
 
-    /// Waits until messages may be there, at most until `until`.
+    /// Waits until messages may be available, but not beyond `until`.
     pub(crate) fn wait(&self, until: Option<Instant>) {
         self.alert.wait(until);
     }
 
-    /// Returns the descriptor that is readable while messages may be there.
+    /// Returns the descriptor that is readable while messages may be available.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.alert.as_fd()
     }

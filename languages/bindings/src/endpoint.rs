@@ -1,4 +1,4 @@
-//! An endpoint of either kind: run by the threads that wait, or with descriptors for an event loop.
+//! An endpoint of either kind: run by waiting threads, or with descriptors for an event loop.
 
 use crate::event_endpoint::EventEndpoint;
 use crate::failure::Failure;
@@ -13,22 +13,22 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-/// Time between two questions to a caller that waits whether to keep waiting. Chosen by us: a
-/// person who presses Ctrl-C notices no delay, and twenty wake-ups a second cost nothing.
+/// Interval at which a waiting caller is asked whether to keep waiting. Chosen by us: the delay
+/// after Ctrl-C is not noticeable, and twenty wake-ups per second cost almost no time.
 pub const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options of a new endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct EndpointOptions {
-    /// What [`apus::EndpointBuilder`] has.
+    /// The options of [`apus::EndpointBuilder`].
     pub settings: Settings,
-    /// Whether the endpoint has descriptors for an event loop. A thread of its own then runs the
-    /// loop, and `poll` and `engine` in the settings have no effect.
+    /// Whether the endpoint has descriptors for an event loop. A separate thread then runs the
+    /// engine's loop, and `poll` and `engine` in the settings have no effect.
     pub descriptors: bool,
 }
 
 impl EndpointOptions {
-    /// Reads options from TOML text: the keys of `docs/configuration.md`.
+    /// Parses options from TOML text with the keys of `docs/configuration.md`.
     ///
     /// # Errors
     ///
@@ -38,16 +38,16 @@ impl EndpointOptions {
     }
 }
 
-/// For how long to wait, and what may end the wait early.
+/// The limit of a wait: its longest time, and a check that may end it early.
 pub struct Patience<'a> {
     /// The longest time to wait; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// Is asked after each [`INTERVAL`]; `false` ends the wait. `None`: the wait goes on.
+    /// Called after each [`INTERVAL`]; `false` ends the wait. `None`: the wait continues.
     pub keep_waiting: Option<&'a mut dyn FnMut() -> bool>,
 }
 
 impl Patience<'_> {
-    /// Returns a limit that nothing ends early.
+    /// Returns a limit without a check.
     #[must_use]
     pub const fn up_to(timeout: Option<Duration>) -> Self {
         Self { timeout, keep_waiting: None }
@@ -62,26 +62,27 @@ impl Patience<'_> {
         }
     }
 
-    /// Returns whether to wait further, after a part of the wait.
+    /// Returns whether to continue after a part of the wait.
     fn continues(&mut self, deadline: Option<Instant>) -> bool {
         deadline.is_none_or(|deadline| Instant::now() < deadline)
             && self.keep_waiting.as_mut().is_none_or(|keep_waiting| keep_waiting())
     }
 }
 
-/// Client and server at once, for other languages. Any number of threads may use it at a time.
+/// Client and server in one, for other languages. Any number of threads may use it at the same
+/// time.
 pub struct Endpoint {
-    kind: Kind,
+    kind: EndpointKind,
 }
 
-enum Kind {
+enum EndpointKind {
     Blocking(apus::Endpoint),
     Events(Box<EventEndpoint>),
 }
 
 impl Endpoint {
-    /// Opens an endpoint that serves requests at `address` (`HOST:PORT`), or without an address one
-    /// that does not, at a free port.
+    /// Opens an endpoint that serves requests at `address` (`HOST:PORT`). Without an address, opens
+    /// a client at a free port.
     ///
     /// # Errors
     ///
@@ -89,10 +90,13 @@ impl Endpoint {
     pub fn open(address: Option<&str>, options: EndpointOptions) -> Result<Self, Failure> {
         let EndpointOptions { settings, descriptors } = options;
         let kind = if descriptors {
-            Kind::Events(Box::new(EventEndpoint::open(address.map(str::to_owned), settings)?))
+            EndpointKind::Events(Box::new(EventEndpoint::open(
+                address.map(str::to_owned),
+                settings,
+            )?))
         } else {
             let builder = apus::Endpoint::builder().settings(&settings);
-            Kind::Blocking(match address {
+            EndpointKind::Blocking(match address {
                 Some(address) => builder.bind(address)?,
                 None => builder.client()?,
             })
@@ -100,16 +104,17 @@ impl Endpoint {
         Ok(Self { kind })
     }
 
-    /// Returns the handle: what does not wait.
+    /// Returns the handle with the operations that never wait.
     #[must_use]
     pub fn handle(&self) -> &EndpointHandle {
         match &self.kind {
-            Kind::Blocking(endpoint) => endpoint,
-            Kind::Events(events) => &events.endpoint,
+            EndpointKind::Blocking(endpoint) => endpoint,
+            EndpointKind::Events(events) => &events.endpoint,
         }
     }
 
-    /// Returns all counters and gauges by name, the sum of all shards; docs/metrics.md describes them.
+    /// Returns all counters and gauges by name, summed over all shards. docs/metrics.md describes
+    /// them.
     #[must_use]
     pub fn metrics(&self) -> BTreeMap<String, u64> {
         let handle = self.handle();
@@ -119,12 +124,12 @@ impl Endpoint {
         counters
     }
 
-    /// Sends a request and waits for the response; see [`apus::Endpoint::call_with`]. The limit of
-    /// time is in `options`.
+    /// Sends a request and waits for the response; see [`apus::Endpoint::call_with`]. `options`
+    /// limits the time.
     ///
     /// # Errors
     ///
-    /// The reason, and whether the request may have been executed.
+    /// The reason of the failure, and whether the request may have been executed.
     pub fn call(
         &self,
         to: SocketAddr,
@@ -133,22 +138,24 @@ impl Endpoint {
         keep_waiting: Option<&mut dyn FnMut() -> bool>,
     ) -> Result<Bytes, CallError> {
         match (&self.kind, keep_waiting) {
-            (Kind::Blocking(endpoint), None) => endpoint.call_with(to, request, options),
-            (Kind::Blocking(endpoint), Some(keep_waiting)) => {
+            (EndpointKind::Blocking(endpoint), None) => endpoint.call_with(to, request, options),
+            (EndpointKind::Blocking(endpoint), Some(keep_waiting)) => {
                 endpoint.call_interruptible(to, request, options, INTERVAL, keep_waiting)
             }
-            (Kind::Events(events), None) => events.call(to, request, options, INTERVAL, || true),
-            (Kind::Events(events), Some(keep_waiting)) => {
+            (EndpointKind::Events(events), None) => {
+                events.call(to, request, options, INTERVAL, || true)
+            }
+            (EndpointKind::Events(events), Some(keep_waiting)) => {
                 events.call(to, request, options, INTERVAL, keep_waiting)
             }
         }
     }
 
-    /// Sends a request and does not wait for the response; see [`apus::Endpoint::send_with`].
+    /// Sends a request without waiting for the response; see [`apus::Endpoint::send_with`].
     ///
     /// # Errors
     ///
-    /// Nothing was sent.
+    /// The request was not sent.
     pub fn send(
         &self,
         to: SocketAddr,
@@ -157,13 +164,13 @@ impl Endpoint {
         options: CallOptions,
     ) -> Result<CallId, CallError> {
         match &self.kind {
-            Kind::Blocking(endpoint) => endpoint.send_with(to, request, cookie, options),
-            Kind::Events(events) => events.send(to, request, cookie, options),
+            EndpointKind::Blocking(endpoint) => endpoint.send_with(to, request, cookie, options),
+            EndpointKind::Events(events) => events.send(to, request, cookie, options),
         }
     }
 
-    /// Waits for a completion, then appends up to `limit` of those that are there. Returns their
-    /// number: 0 if the wait ended before.
+    /// Waits for a completion, then appends up to `limit` available completions. Returns their
+    /// number: 0 if the wait ended first.
     ///
     /// # Errors
     ///
@@ -175,11 +182,11 @@ impl Endpoint {
         patience: Patience<'_>,
     ) -> Result<usize, Closed> {
         match &self.kind {
-            Kind::Blocking(endpoint) => receive(patience, limit, |timeout| {
+            EndpointKind::Blocking(endpoint) => receive(patience, limit, |timeout| {
                 Ok(endpoint.recv_completion_timeout(timeout)?.map(|first| into.push(first)))
             }),
-            Kind::Events(_) if limit == 0 => Ok(0),
-            Kind::Events(events) => wait(
+            EndpointKind::Events(_) if limit == 0 => Ok(0),
+            EndpointKind::Events(events) => wait(
                 patience,
                 || events.completions.take(into, limit),
                 |until| events.completions.wait(until),
@@ -187,8 +194,8 @@ impl Endpoint {
         }
     }
 
-    /// Waits for a request, then appends up to `limit` of those that are there. Returns their
-    /// number: 0 if the wait ended before.
+    /// Waits for a request, then appends up to `limit` available requests. Returns their number: 0
+    /// if the wait ended first.
     ///
     /// # Errors
     ///
@@ -200,12 +207,12 @@ impl Endpoint {
         patience: Patience<'_>,
     ) -> Result<usize, Closed> {
         match &self.kind {
-            Kind::Blocking(endpoint) => receive(patience, limit, |timeout| {
+            EndpointKind::Blocking(endpoint) => receive(patience, limit, |timeout| {
                 let request = endpoint.recv_request_timeout(timeout)?;
                 Ok(request.map(|request| into.push(Request::blocking(request))))
             }),
-            Kind::Events(_) if limit == 0 => Ok(0),
-            Kind::Events(events) => {
+            EndpointKind::Events(_) if limit == 0 => Ok(0),
+            EndpointKind::Events(events) => {
                 let mut arrived = Vec::new();
                 let count = wait(
                     patience,
@@ -219,8 +226,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the descriptor that is readable while completions may be there (BIND-1). Only to
-    /// be polled: reading from it loses announcements.
+    /// Returns the descriptor that is readable while completions may be available (BIND-1). Only
+    /// poll it: reading from it loses announcements.
     ///
     /// # Errors
     ///
@@ -229,8 +236,8 @@ impl Endpoint {
         Ok(self.events()?.completions.descriptor())
     }
 
-    /// Returns the descriptor that is readable while requests may be there (BIND-1). Only to be
-    /// polled: reading from it loses announcements.
+    /// Returns the descriptor that is readable while requests may be available (BIND-1). Only poll
+    /// it: reading from it loses announcements.
     ///
     /// # Errors
     ///
@@ -241,8 +248,8 @@ impl Endpoint {
 
     fn events(&self) -> Result<&EventEndpoint, Failure> {
         match &self.kind {
-            Kind::Events(events) => Ok(events),
-            Kind::Blocking(_) => Err(Failure::new(
+            EndpointKind::Events(events) => Ok(events),
+            EndpointKind::Blocking(_) => Err(Failure::new(
                 Status::NoDescriptors,
                 "the endpoint has no descriptors: open it with them",
             )),
@@ -254,8 +261,8 @@ impl Endpoint {
     #[must_use]
     pub fn drain(&self, timeout: Duration) -> bool {
         match &self.kind {
-            Kind::Blocking(endpoint) => endpoint.drain(timeout),
-            Kind::Events(events) => events.runtime.block_on(events.endpoint.drain(timeout)),
+            EndpointKind::Blocking(endpoint) => endpoint.drain(timeout),
+            EndpointKind::Events(events) => events.runtime.block_on(events.endpoint.drain(timeout)),
         }
     }
 }
@@ -266,8 +273,8 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// Waits for the first message of a blocking endpoint, and takes others that are there. `take`
-/// waits for up to a time, and returns whether it has taken one.
+/// Waits for the first message of a blocking endpoint, and takes other available messages. `take`
+/// waits up to a given time, and returns whether it took a message.
 fn receive(
     mut patience: Patience<'_>,
     limit: usize,
@@ -288,14 +295,14 @@ fn receive(
         }
     }
     let mut count = 1;
-    // An error is returned by the next call.
+    // The next call returns the error.
     while count < limit && matches!(take(Duration::ZERO), Ok(Some(()))) {
         count += 1;
     }
     Ok(count)
 }
 
-/// Takes messages of an endpoint with descriptors, waiting until there are some.
+/// Takes messages of an endpoint with descriptors; waits until some are available.
 fn wait(
     mut patience: Patience<'_>,
     mut take: impl FnMut() -> Result<usize, Closed>,
@@ -307,7 +314,7 @@ fn wait(
         if count > 0 || patience.timeout == Some(Duration::ZERO) {
             return Ok(count);
         }
-        // The clock is read only by those that wait.
+        // Reads the clock only if it has to wait.
         if deadline.is_none() {
             deadline = patience.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         }

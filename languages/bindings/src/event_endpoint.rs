@@ -1,4 +1,4 @@
-//! An endpoint with descriptors, whose loop a thread of its own runs.
+//! An endpoint with descriptors, whose loop runs on a separate thread.
 
 use crate::arrivals::{Arrivals, Receive, Source};
 use crate::failure::Failure;
@@ -46,10 +46,10 @@ impl Source for Requests {
     }
 }
 
-/// An endpoint with descriptors. A thread of its own runs the loop, so that an event loop that is
-/// busy for long keeps no peer waiting.
+/// An endpoint with descriptors. A separate thread runs the engine's loop, so that a busy event
+/// loop keeps no peer waiting.
 ///
-/// Fields are dropped in order: the endpoint and what waits for it, then the thread that runs it.
+/// Fields are dropped in order: the endpoint and its waiting futures, then the thread that runs it.
 pub(crate) struct EventEndpoint {
     pub(crate) completions: Arrivals<Completions>,
     pub(crate) requests: Arrivals<Requests>,
@@ -58,7 +58,7 @@ pub(crate) struct EventEndpoint {
     _thread: EngineThread,
 }
 
-/// The thread that runs the endpoint's loop. It ends when this is dropped.
+/// The thread that runs the endpoint's loop. It ends when this value is dropped.
 struct EngineThread {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -68,7 +68,7 @@ impl Drop for EngineThread {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed already.
+            // A panic of the thread was printed already.
             let _ = thread.join();
         }
     }
@@ -96,7 +96,7 @@ impl EventEndpoint {
                     None => builder.client().await,
                 }
             };
-            // The endpoint is sent and not kept: it is closed when its last owner drops it.
+            // The endpoint is sent away rather than kept, since dropping its last owner closes it.
             let _ = opened.send(runtime.block_on(opening));
             // Ends with the sender.
             let _ = runtime.block_on(stopped);
@@ -113,7 +113,7 @@ impl EventEndpoint {
         })
     }
 
-    /// Makes a call and waits for its response; see [`Endpoint::call_with`]. Asks `keep_waiting`
+    /// Makes a call and waits for its response; see [`Endpoint::call_with`]. Calls `keep_waiting`
     /// after each `interval`.
     pub(crate) fn call(
         &self,
@@ -148,7 +148,7 @@ impl EventEndpoint {
     }
 }
 
-/// The error of a call that its caller has given up.
+/// The error of a call abandoned by its caller.
 fn cancelled() -> CallError {
     let kind = apus::FailureKind::Cancelled;
     apus::RpcError { kind, execution: apus::Execution::Unknown }.into()

@@ -1,4 +1,4 @@
-//! Errors of apus as a number, what is known about the execution, and text.
+//! Errors of apus as a number, the execution of the request, and text.
 
 use crate::status::Status;
 use apus::{
@@ -6,26 +6,26 @@ use apus::{
     RpcError, SettingsError,
 };
 
-/// An error as other languages get it.
+/// An error in the form for other languages.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Failure {
-    /// What happened; never [`Status::Ok`].
+    /// The kind of error; never [`Status::Ok`].
     pub status: Status,
-    /// Whether the request of a call was executed. [`Execution::NotExecuted`] for all that is no
-    /// call.
+    /// Whether the request of a call was executed. [`Execution::NotExecuted`] for operations other
+    /// than calls.
     pub execution: Execution,
     /// One line for people.
     pub text: String,
 }
 
 impl Failure {
-    /// Returns an error of something that sent nothing.
+    /// Creates the error of an operation that sent no request.
     pub fn new(status: Status, text: impl Into<String>) -> Self {
         Self { status, execution: Execution::NotExecuted, text: text.into() }
     }
 
-    /// Returns whether the same may succeed later, because a limit is reached now.
+    /// Returns whether the operation may succeed later, because a limit is reached now.
     #[must_use]
     pub const fn is_back_pressure(&self) -> bool {
         matches!(self.status, Status::NoRoom)

@@ -1,13 +1,19 @@
-//! What the interfaces of apus for other languages share: an endpoint behind one type, with
-//! descriptors for event loops and errors as numbers with text.
+//! Common base of apus's interfaces for other languages: one endpoint type, descriptors for event
+//! loops, and errors as numbers with text.
 //!
-//! `apus-capi` (C and C++) and the Python package are thin layers over this crate, and translate
-//! types only. Rust programs use the crate `apus` itself.
+//! `apus-capi` (C and C++) and the Python package are thin layers over this crate that only
+//! translate types. Rust programs use the crate `apus` directly.
 //!
-//! - **BIND-1** A descriptor is readable whenever a receive call that does not wait would return a
-//!   message, or the error of a closed endpoint. It may be readable when there is none.
-//! - **BIND-2** A thread that waits in this crate without a limit asks its caller at intervals of
+//! - **BIND-1** A descriptor is readable whenever a non-waiting receive call would return a message
+//!   or the error of a closed endpoint. It may also be readable without either.
+//! - **BIND-2** A thread that waits in this crate without a limit asks its caller every
 //!   [`INTERVAL`] whether to keep waiting.
+//!
+//! An endpoint with descriptors is a tokio endpoint on a thread of its own, with one eventfd for
+//! completions and one for requests. Rationale: an application that ran the loop itself, whenever
+//! one epoll descriptor is readable, would send no grants and acks while it computes, and its
+//! clients would give it up. The price is one wake-up per batch. One descriptor for both kinds of
+//! messages could not be lowered for one of them.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Futures that are ready at once, for threads outside of a runtime.
+//! Immediately ready futures, for threads outside of a runtime.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Polls `future` once without arranging a wake-up. Returns its output if it is ready at once.
+/// Polls `future` once without a wake-up. Returns its output if it is ready.
 ///
-/// Commands are, unless a limit is reached: this spares them the preparations for a wait.
+/// Commands are ready unless a limit is reached; this saves the preparations for a wait.
 pub(crate) fn once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
     match future.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),

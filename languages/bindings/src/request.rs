@@ -7,35 +7,35 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use tokio::runtime::Handle;
 
-/// A request that has arrived, to be answered once. If it is dropped without a reply, its client
-/// gets an error that says so.
+/// A received request, to be answered once. If it is dropped without a reply, its client gets an
+/// error that states this.
 #[derive(Debug)]
 pub struct Request {
-    kind: Kind,
+    kind: RequestKind,
 }
 
-/// The kind of endpoint that the request arrived at.
+/// The kind of endpoint that received the request.
 #[derive(Debug)]
-enum Kind {
+enum RequestKind {
     Blocking(apus::Request),
     Events(apus::tokio::Request, Handle),
 }
 
 impl Request {
     pub(crate) const fn blocking(request: apus::Request) -> Self {
-        Self { kind: Kind::Blocking(request) }
+        Self { kind: RequestKind::Blocking(request) }
     }
 
     pub(crate) fn events(request: apus::tokio::Request, runtime: &Handle) -> Self {
-        Self { kind: Kind::Events(request, runtime.clone()) }
+        Self { kind: RequestKind::Events(request, runtime.clone()) }
     }
 
     /// Returns the client's message.
     #[must_use]
     pub fn payload(&self) -> &Bytes {
         match &self.kind {
-            Kind::Blocking(request) => request.payload(),
-            Kind::Events(request, _) => request.payload(),
+            RequestKind::Blocking(request) => request.payload(),
+            RequestKind::Events(request, _) => request.payload(),
         }
     }
 
@@ -43,8 +43,8 @@ impl Request {
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
         match &self.kind {
-            Kind::Blocking(request) => request.peer_addr(),
-            Kind::Events(request, _) => request.peer_addr(),
+            RequestKind::Blocking(request) => request.peer_addr(),
+            RequestKind::Events(request, _) => request.peer_addr(),
         }
     }
 
@@ -52,11 +52,11 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// The client does not wait any more, the response is rejected, or the endpoint is closed.
+    /// The client no longer waits, the response is rejected, or the endpoint is closed.
     pub fn reply(self, response: Payload) -> Result<(), Failure> {
         match self.kind {
-            Kind::Blocking(request) => request.reply(response)?,
-            Kind::Events(request, runtime) => {
+            RequestKind::Blocking(request) => request.reply(response)?,
+            RequestKind::Events(request, runtime) => {
                 let mut reply = pin!(request.reply(response));
                 polled::once(reply.as_mut()).unwrap_or_else(|| runtime.block_on(reply))?;
             }

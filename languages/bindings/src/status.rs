@@ -7,14 +7,14 @@ use std::ffi::CStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub enum Status {
-    /// The function has done what it is for.
+    /// The function succeeded.
     Ok = 0,
 
-    /// The server or its host did not answer, although it was asked again.
+    /// The server or its host did not answer, even after repetitions.
     PeerSilent = 1,
     /// No process has the port at the server's host.
     PortClosed = 2,
-    /// The server's host does not speak Homa (raw IP only).
+    /// The server's host does not support Homa (raw IP only).
     ProtocolUnreachable = 3,
     /// There is no route to the server's host, or it does not answer.
     HostUnreachable = 4,
@@ -22,7 +22,7 @@ pub enum Status {
     NotPermitted = 5,
     /// The server was restarted during the call.
     PeerRestarted = 6,
-    /// The server has finished the call, and its response is lost.
+    /// The server executed the call, but its response is lost.
     ResponseLost = 7,
     /// The server has more requests than it can serve, and refused this one.
     Overloaded = 8,
@@ -34,15 +34,15 @@ pub enum Status {
     PeerShuttingDown = 11,
     /// The server's application dropped the request without a reply.
     Abandoned = 12,
-    /// The server takes no calls from this version of apus.
+    /// The server accepts no calls from this version of apus.
     ClientTooOld = 13,
-    /// The request is empty, and the server's version of apus takes no empty messages.
+    /// The request is empty, and the server's version of apus accepts no empty messages.
     PeerTooOld = 14,
     /// The response is longer than this endpoint accepts.
     ResponseTooLarge = 15,
     /// The server's process, on this host, ended or closed its endpoint.
     PeerEnded = 16,
-    /// The server, on this host, broke the protocol of shared memory.
+    /// The server, on this host, violated the shared-memory protocol.
     ProtocolBroken = 17,
     /// The deadline passed.
     DeadlineExceeded = 18,
@@ -50,36 +50,39 @@ pub enum Status {
     Cancelled = 19,
     /// This endpoint was shut down during the call.
     ShutDown = 20,
-    /// No keys could be agreed upon with the server: one of the two ends refuses the identity of the other.
+    /// No keys could be agreed on with the server: one of the two ends refuses the other's
+    /// identity.
     Untrusted = 21,
 
-    /// The message is longer than `max_message`. Nothing was sent.
+    /// The message is longer than `max_message`. It was not sent.
     MessageTooLarge = 32,
-    /// The message is empty, and the kernel profile has no empty messages. Nothing was sent.
+    /// The message is empty, and the kernel profile has no empty messages. It was not sent.
     EmptyMessage = 33,
-    /// A limit is reached, and the caller did not want to wait. Nothing was sent; it may succeed later.
+    /// A limit is reached, and the caller does not wait. The message was not sent; a later attempt
+    /// may succeed.
     NoRoom = 34,
-    /// The endpoint is closed. Nothing was sent.
+    /// The endpoint is closed. The message was not sent.
     Closed = 35,
-    /// The endpoint's socket failed for good. Nothing was sent; a new endpoint is needed.
+    /// The endpoint's socket failed permanently. The message was not sent; a new endpoint is
+    /// needed.
     DriverFailed = 36,
-    /// The client does not wait for the reply any more.
+    /// The client no longer waits for the reply.
     ClientGone = 37,
 
     /// The address cannot be resolved.
     AddressUnresolved = 48,
     /// The socket cannot be opened, or the system refused a thread or a descriptor.
     OpenFailed = 49,
-    /// The options are not valid.
+    /// The options are invalid.
     InvalidOptions = 50,
 
-    /// An argument is not valid, such as a null pointer. Nothing was done.
+    /// An argument is invalid, such as a null pointer. The function had no effect.
     InvalidArgument = 64,
     /// The endpoint was opened without descriptors.
     NoDescriptors = 65,
-    /// apus failed in a way that is a mistake of its own. The endpoint may be unusable.
+    /// A bug in apus. The endpoint may be unusable.
     Internal = 66,
-    /// A failure that this interface has no number for; the text tells more.
+    /// A failure without a number in this interface; see the text.
     Other = 67,
 }
 
@@ -127,7 +130,7 @@ impl Status {
     ///
     /// # Panics
     ///
-    /// Never: a test checks that each status has a name.
+    /// Unreachable: a test checks that each status has a name.
     #[must_use]
     pub fn name(self) -> &'static str {
         let (_, name) = Self::ALL.iter().find(|(status, _)| *status == self).expect("a name");

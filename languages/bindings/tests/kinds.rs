@@ -1,4 +1,4 @@
-//! Both kinds of endpoint behave alike, and descriptors announce what is there.
+//! Both kinds of endpoint behave the same, and descriptors announce available messages.
 
 use apus::{Bytes, CallOptions, Completion, Execution, Payload};
 use apus_bindings::{Endpoint, EndpointOptions, Failure, Patience, Request, Status};
@@ -106,7 +106,7 @@ fn waits_end_at_their_limits() {
             assert_eq!(server.recv_requests(&mut requests, 8, patience()).unwrap(), 0);
             assert_eq!(client.recv_completions(&mut completions, 8, patience()).unwrap(), 0);
         }
-        // Nothing is wanted, so nothing is waited for.
+        // A limit of 0 does not wait.
         assert_eq!(server.recv_requests(&mut requests, 0, Patience::up_to(None)).unwrap(), 0);
         assert_eq!(client.recv_completions(&mut completions, 0, Patience::up_to(None)).unwrap(), 0);
 
@@ -220,7 +220,7 @@ fn descriptors_announce_what_is_there_and_nothing_else() {
         for cookie in 0..3 {
             client.send(to, "x".into(), cookie, CallOptions::new()).unwrap();
         }
-        // A limit below what is there leaves the descriptor readable.
+        // A limit below the number of messages leaves the descriptor readable.
         while arrived.len() < 3 {
             assert!(is_readable(requests, WATCHDOG), "round {round}: {} requests", arrived.len());
             server.recv_requests(&mut arrived, 1, now()).unwrap();
@@ -254,7 +254,7 @@ fn threads_may_share_an_endpoint_with_descriptors() {
                 while server.recv_requests(&mut requests, 4, Patience::up_to(None)).is_ok() {
                     for request in requests.drain(..) {
                         let payload = request.payload().clone();
-                        // The client may be gone: the test ends when it has all responses.
+                        // The client may have ended: the test ends when it has all responses.
                         let _ = request.reply(payload.into());
                     }
                 }

@@ -1,8 +1,8 @@
-//! A call through the C interface beside the same call in Rust.
+//! A call through the C interface, compared with the same call in Rust.
 //!
-//! `cargo bench -p apus-capi` prints the ratio of the medians, over shared memory and over UDP. The functions are called
-//! as a C program calls them: by the C convention and not inlined. Rounds of both alternate, so that what disturbs one
-//! disturbs the other, and one server answers both.
+//! `cargo bench -p apus-capi` prints the ratio of the medians, over shared memory and over UDP. The
+//! functions are called as from a C program: with the C calling convention and not inlined. Rounds
+//! of both alternate, so that disturbances affect both, and one server answers both.
 
 use apus::{Bytes, Endpoint, PollMode};
 use apus_capi::{Address, Buffer, CallOptions, EndpointC, ErrorC, Status};
@@ -50,12 +50,12 @@ impl Client {
             Buffer { data: std::ptr::null(), length: 0, owner: [std::ptr::null_mut(); 4] };
         let request = REQUEST.as_ptr().cast::<c_void>();
         let (options, error) = (std::ptr::null(), std::ptr::null_mut());
-        // SAFETY: the endpoint is open, and all pointers are to what their types say or null.
+        // SAFETY: the endpoint is open, and all pointers are null or point to values of their type.
         let status =
             unsafe { call(self.0, to, request, REQUEST.len(), options, &raw mut response, error) };
         assert_eq!(status, Status::Ok);
         let length = response.length;
-        // SAFETY: the buffer is as the call wrote it.
+        // SAFETY: the buffer was written by the call.
         unsafe { apus_capi::apus_buffer_free(&raw mut response) };
         length
     }
@@ -63,7 +63,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // SAFETY: nothing uses the endpoint any more.
+        // SAFETY: the endpoint is no longer used.
         unsafe { apus_capi::apus_endpoint_free(self.0) };
     }
 }
@@ -126,7 +126,7 @@ fn measure(name: &str, local: bool, poll: &str) {
 }
 
 fn main() {
-    // `cargo test` runs benchmarks as tests, with an argument that says so.
+    // `cargo test` runs benchmarks as tests, and passes an argument for that.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }

@@ -39,14 +39,15 @@ static void *serve(void *argument)
                 length = sizeof text;
             for (size_t at = 0; at < length; at++)
                 text[at] = (char)toupper(payload[at]);
-            /* Fails if the client has ended meanwhile, which is no fault of the server. */
+            /* Fails if the client has ended in the meantime, which is not the server's fault. */
             apus_reply(requests[i], text, length, NULL);
         }
     }
     return NULL;
 }
 
-/* Sends `calls` requests, and receives their ends from an event loop. Returns the number of responses. */
+/* Sends `calls` requests, and receives their completions in an event loop. Returns the number of
+ * responses. */
 static int event_loop(apus_endpoint *client, const apus_address *server, int calls)
 {
     apus_error error;
@@ -109,7 +110,7 @@ int main(void)
     printf("%d responses\n", event_loop(events, &address, 100));
     apus_endpoint_free(events);
 
-    /* Errors say what happened, and whether the request may have been executed. */
+    /* Errors state the reason, and whether the request may have been executed. */
     apus_endpoint_shutdown(server);
     pthread_join(thread, NULL);
     apus_endpoint_free(server);

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-// A failed function as an exception.
+// The failure of a function as an exception.
 struct Error : std::runtime_error {
     explicit Error(const apus_error &error)
         : std::runtime_error(error.text), status(error.status), execution(error.execution) {}
@@ -55,7 +55,7 @@ class Endpoint {
     std::unique_ptr<apus_endpoint, void (*)(apus_endpoint *)> endpoint_;
 };
 
-// Answers each request with a name, unless the name is empty: such a server lets its clients wait.
+// Answers each request with a name. A server with an empty name never answers.
 static void serve(const Endpoint &server, const std::string &name) {
     std::vector<apus_request *> unanswered;
     std::array<apus_request *, 16> requests;

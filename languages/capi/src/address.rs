@@ -6,11 +6,12 @@ use apus_bindings::{Failure, Status};
 use std::ffi::c_char;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 
-/// The address of an endpoint. A plain value: copy and compare it as you like.
+/// The address of an endpoint. A plain value that may be copied and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Address {
-    /// Bytes of the IP address in network order; of an IPv4 address the first four, the others are 0.
+    /// Bytes of the IP address in network order. An IPv4 address uses the first four; the others
+    /// are 0.
     pub ip: [u8; 16],
     /// Scope of a link-local IPv6 address, such as the number of an interface; otherwise 0.
     pub scope_id: u32,
@@ -47,13 +48,13 @@ impl Address {
     }
 }
 
-/// Resolves an address such as `10.0.0.7:4000`, `[fd00::7]:4000` or `inventory:4000`. A name is looked up, which may take
-/// seconds: resolve it once, not before each call.
+/// Resolves an address such as `10.0.0.7:4000`, `[fd00::7]:4000` or `inventory:4000`. Looking up a
+/// name may take seconds: resolve it once, not before each call.
 ///
 /// # Safety
 ///
-/// `address` is a text with 0 at its end, `result` points to memory for an address, and `error` is null or points to
-/// memory for an error.
+/// `address` is a 0-terminated text, `result` points to memory for an address, and `error` is null
+/// or points to memory for an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn apus_address_parse(
     address: *const c_char,
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn apus_address_parse(
 ) -> Status {
     let body = || {
         check_result(result, "result")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let name = unsafe { text(address, "address") }?;
         let name = name.ok_or_else(|| invalid("address", "is null"))?;
         let address = resolve(name)?;
@@ -70,7 +71,7 @@ pub unsafe extern "C" fn apus_address_parse(
         unsafe { result.write(Address::new(address)) };
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     unsafe { run(error, body) }
 }
 
@@ -82,7 +83,7 @@ fn resolve(name: &str) -> Result<SocketAddr, Failure> {
     addresses.next().ok_or_else(|| failed("the name has no address".to_owned()))
 }
 
-/// Writes an address as text, such as "10.0.0.7:4000", with 0 at its end. 64 bytes are always enough.
+/// Writes an address as 0-terminated text, such as "10.0.0.7:4000". 64 bytes are always enough.
 ///
 /// # Safety
 ///
@@ -95,13 +96,13 @@ pub unsafe extern "C" fn apus_address_format(
 ) -> Status {
     let body = || {
         check_result(text, "text")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let address = unsafe { reference(address, "address") }?.socket_addr()?.to_string();
-        // What does not fit is found out first: nothing is written then.
+        // Check the size first, so that a text that does not fit is not written in part.
         if size <= address.len() {
             return Err(invalid("text", "is too short for the address"));
         }
-        // SAFETY: `text` has `size` bytes, which is more than `address` has.
+        // SAFETY: `text` has `size` bytes, more than `address`.
         let text = unsafe { std::slice::from_raw_parts_mut(text, address.len() + 1) };
         copy_text(&address, text);
         Ok(())

@@ -1,5 +1,4 @@
-//! What every function does at the boundary: arguments become references, and neither a failure nor
-//! a panic leaves as anything but a status.
+//! The boundary to C: converts arguments to references, and failures and panics to a status.
 
 use crate::error::ErrorC;
 use apus_bindings::{Failure, Status};
@@ -14,8 +13,8 @@ use std::time::Duration;
 ///
 /// `error` is null or points to memory for an [`ErrorC`].
 pub(crate) unsafe fn run(error: *mut ErrorC, body: impl FnOnce() -> Result<(), Failure>) -> Status {
-    // A panic may leave an endpoint in a state that is no longer of use, but never one that is
-    // unsafe: its locks are poisoned or its threads have ended.
+    // A panic may leave an endpoint unusable but never unsafe: its locks are poisoned or its
+    // threads have ended.
     let result = catch_unwind(AssertUnwindSafe(body));
     let failure = match result {
         Ok(Ok(())) => return Status::Ok,
@@ -50,13 +49,13 @@ pub(crate) fn invalid(argument: &str, problem: &str) -> Failure {
     Failure::new(Status::InvalidArgument, format!("`{argument}` {problem}"))
 }
 
-/// Returns what a pointer points to.
+/// Returns the value behind a pointer.
 ///
 /// # Safety
 ///
-/// `pointer` is null or valid for reads for as long as the result is used.
+/// `pointer` is null or valid for reads while the result is used.
 pub(crate) unsafe fn reference<'a, T>(pointer: *const T, argument: &str) -> Result<&'a T, Failure> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     unsafe { pointer.as_ref() }.ok_or_else(|| invalid(argument, "is null"))
 }
 
@@ -84,7 +83,7 @@ pub(crate) unsafe fn bytes<'a>(
     if isize::try_from(length).is_err() {
         return Err(invalid(argument, "is longer than memory can be"));
     }
-    // SAFETY: the caller's promise; the length was checked.
+    // SAFETY: promised by the caller; the length was checked.
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), length) })
 }
 
@@ -100,12 +99,12 @@ pub(crate) unsafe fn text<'a>(
     if text.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     let text = unsafe { CStr::from_ptr(text) }.to_str();
     text.map(Some).map_err(|_| invalid(argument, "is not UTF-8"))
 }
 
-/// Returns for how long to wait: negative nanoseconds are no limit.
+/// Returns the time to wait; negative nanoseconds mean no limit.
 pub(crate) fn timeout(nanoseconds: i64) -> Option<Duration> {
     u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
 }

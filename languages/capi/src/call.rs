@@ -1,4 +1,4 @@
-//! Calls: made, sent, cancelled.
+//! Calls: call, send, cancel.
 
 use crate::address::Address;
 use crate::boundary::{bytes, check_result, invalid, reference, run, run_plain};
@@ -11,17 +11,19 @@ use std::ffi::c_void;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Flag of a call: executing the request twice is harmless, so that the call survives a restart of the server.
+/// Flag of a call: executing the request twice is harmless, so the call survives a restart of the
+/// server.
 pub const APUS_IDEMPOTENT: u32 = 1;
-/// Flag of a call: if a limit is reached, it fails at once with `APUS_STATUS_NO_ROOM` instead of waiting.
+/// Flag of a call: if a limit is reached, the call fails at once with `APUS_STATUS_NO_ROOM` instead
+/// of waiting.
 pub const APUS_NO_WAIT: u32 = 2;
 
-/// Options of a call. Zeros are the defaults.
+/// Options of a call. Zeros select the defaults.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct CallOptions {
-    /// Nanoseconds after which the call fails. 0: the endpoint's `call_timeout_msecs`, a minute by default; negative: no
-    /// limit.
+    /// Nanoseconds after which the call fails. 0: the endpoint's `call_timeout_msecs`, a minute by
+    /// default; negative: no limit.
     pub timeout_ns: i64,
     /// `APUS_IDEMPOTENT`, `APUS_NO_WAIT`, both or 0.
     pub flags: u32,
@@ -32,7 +34,7 @@ impl CallOptions {
     ///
     /// `options` is null or points to options.
     unsafe fn read(options: *const Self) -> Result<apus::CallOptions, Failure> {
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let Some(Self { timeout_ns, flags }) = unsafe { options.as_ref() }.copied() else {
             return Ok(apus::CallOptions::new());
         };
@@ -51,13 +53,13 @@ impl CallOptions {
 
 /// Sends a request and waits for the response. Signals do not end the wait: `options` limits it.
 ///
-/// The `length` bytes at `request` are copied. `response` is written only if the call succeeds; free it with
-/// `apus_buffer_free`.
+/// Copies the `length` bytes at `request`. Writes `response` only if the call succeeds; free it
+/// with `apus_buffer_free`.
 ///
 /// # Safety
 ///
-/// Each pointer is null or points to what its type says, `request` to `length` bytes. What `response` had is overwritten,
-/// not freed.
+/// Each pointer is null or points to a value of its type, `request` to `length` bytes. The previous
+/// content of `response` is overwritten, not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn apus_call(
     endpoint: *const EndpointC,
@@ -69,13 +71,13 @@ pub unsafe extern "C" fn apus_call(
     error: *mut ErrorC,
 ) -> Status {
     let body = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let endpoint = unsafe { reference(endpoint, "endpoint") }?;
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let to = unsafe { reference(to, "to") }?.socket_addr()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let request = Bytes::copy_from_slice(unsafe { bytes(request, length, "request") }?);
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let options = unsafe { CallOptions::read(options) }?;
         check_result(response, "response")?;
         let bytes = endpoint.0.call(to, request.into(), options, None)?;
@@ -83,20 +85,21 @@ pub unsafe extern "C" fn apus_call(
         unsafe { response.write(Buffer::new(bytes)) };
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     unsafe { run(error, body) }
 }
 
-/// Sends a request and returns without waiting for the response: `apus_recv_completions` returns the outcome later,
-/// together with `cookie`.
+/// Sends a request and returns without waiting for the response: `apus_recv_completions` returns
+/// the outcome later, together with `cookie`.
 ///
-/// The `length` bytes at `request` are copied. Writes the number of the call to `call`, for `apus_cancel`, unless that is
-/// null. Waits for room if a limit is reached, unless `APUS_NO_WAIT` is set: a thread that both sends and receives
-/// completions sets it, and receives some when there is no room.
+/// Copies the `length` bytes at `request`. Writes the number of the call, for `apus_cancel`, to
+/// `call` unless that is null. Waits for room if a limit is reached, unless `APUS_NO_WAIT` is set.
+/// A thread that both sends and receives completions sets it, and receives completions when there
+/// is no room.
 ///
 /// # Safety
 ///
-/// Each pointer is null or points to what its type says, `request` to `length` bytes.
+/// Each pointer is null or points to a value of its type, `request` to `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn apus_send(
     endpoint: *const EndpointC,
@@ -109,13 +112,13 @@ pub unsafe extern "C" fn apus_send(
     error: *mut ErrorC,
 ) -> Status {
     let body = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let endpoint = unsafe { reference(endpoint, "endpoint") }?;
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let to = unsafe { reference(to, "to") }?.socket_addr()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let request = Bytes::copy_from_slice(unsafe { bytes(request, length, "request") }?);
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let options = unsafe { CallOptions::read(options) }?;
         let id = endpoint.0.send(to, request.into(), cookie, options)?;
         if !call.is_null() {
@@ -124,14 +127,15 @@ pub unsafe extern "C" fn apus_send(
         }
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     unsafe { run(error, body) }
 }
 
-/// Cancels a call that was sent. Its completion will not be received; the server may have executed the request.
+/// Cancels a sent call. Its completion will not be received; the server may have executed the
+/// request.
 ///
-/// Returns false if the call has ended already, and its completion is then received as usual; or if there is no such
-/// call.
+/// Returns false if the call has already ended, in which case its completion is received as usual,
+/// or if there is no such call.
 ///
 /// # Safety
 ///
@@ -139,7 +143,7 @@ pub unsafe extern "C" fn apus_send(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn apus_cancel(endpoint: *const EndpointC, call: u64) -> bool {
     run_plain(false, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let endpoint = unsafe { endpoint.as_ref() };
         match (endpoint, NonZeroU64::new(call)) {
             (Some(endpoint), Some(call)) => endpoint.0.handle().cancel(CallId::from_bits(call)),

@@ -1,4 +1,4 @@
-//! Completions of calls that were sent.
+//! Completions of sent calls.
 
 use crate::boundary::{check_result, reference, run, timeout};
 use crate::buffer::Buffer;
@@ -7,15 +7,15 @@ use crate::error::ErrorC;
 use apus::Completion;
 use apus_bindings::{Failure, Patience, Status};
 
-/// The outcome of a call that was sent with `apus_send`.
+/// The outcome of a call sent with `apus_send`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct CompletionC {
-    /// The cookie that was given to `apus_send`.
+    /// The cookie passed to `apus_send`.
     pub cookie: u64,
     /// The response, to be freed with `apus_buffer_free`; empty if the call failed.
     pub response: Buffer,
-    /// Why the call failed; its status is `APUS_STATUS_OK` if it succeeded.
+    /// The error of a failed call; its status is `APUS_STATUS_OK` if the call succeeded.
     pub error: ErrorC,
 }
 
@@ -31,21 +31,22 @@ impl From<Completion> for CompletionC {
     }
 }
 
-/// Largest number of completions that one call moves, so that it holds no more than these in between.
+/// Maximum number of completions moved by one call, which bounds the intermediate memory.
 const LARGEST_BATCH: usize = 256;
 
-/// Waits until any call that was sent has ended, and writes up to `capacity` completions. Writes their number to `count`.
+/// Waits until any sent call has ended, and writes up to `capacity` completions. Writes their
+/// number to `count`.
 ///
-/// Waits up to `timeout_ns` nanoseconds: 0 does not wait, negative is no limit. If nothing has ended by then, it succeeds
-/// with a `count` of 0. Returns at most 256.
+/// Waits up to `timeout_ns` nanoseconds: 0 does not wait, negative means no limit. If no call has
+/// ended by then, succeeds with a `count` of 0. Writes at most 256 completions.
 ///
-/// Returns `APUS_STATUS_CLOSED` or `APUS_STATUS_DRIVER_FAILED` when the endpoint is closed and all completions have been
-/// received.
+/// Returns `APUS_STATUS_CLOSED` or `APUS_STATUS_DRIVER_FAILED` when the endpoint is closed and all
+/// completions have been received.
 ///
 /// # Safety
 ///
-/// Each pointer is null or points to what its type says, `completions` to memory for `capacity` of them. What they had is
-/// overwritten, not freed.
+/// Each pointer is null or points to a value of its type, `completions` to memory for `capacity` of
+/// them. Their previous content is overwritten, not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn apus_recv_completions(
     endpoint: *const EndpointC,
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn apus_recv_completions(
     error: *mut ErrorC,
 ) -> Status {
     let body = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let endpoint = unsafe { reference(endpoint, "endpoint") }?;
         check_result(count, "count")?;
         if capacity > 0 {
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn apus_recv_completions(
         let patience = Patience::up_to(timeout(timeout_ns));
         let number = endpoint.0.recv_completions(&mut received, limit, patience)?;
         for (index, completion) in received.into_iter().enumerate() {
-            // SAFETY: `completions` has room for `capacity`, and there are at most as many.
+            // SAFETY: `completions` has room for `capacity`, and there are at most that many.
             let place = unsafe { completions.add(index) };
             // SAFETY: as above.
             unsafe { place.write(completion.into()) };
@@ -76,6 +77,6 @@ pub unsafe extern "C" fn apus_recv_completions(
         unsafe { count.write(number) };
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     unsafe { run(error, body) }
 }

@@ -1,10 +1,10 @@
-//! Errors as C programs get them.
+//! Errors in the form for C programs.
 
 use apus::Execution;
 use apus_bindings::{Failure, Status};
 use std::ffi::c_char;
 
-/// Number of bytes of the text of an error, with the 0 at its end. A longer text is cut.
+/// Size of the text of an error in bytes, including the terminating 0. A longer text is cut.
 pub const APUS_ERROR_TEXT_SIZE: usize = 248;
 
 /// Whether the request of a failed call was executed.
@@ -15,20 +15,20 @@ pub enum ExecutionC {
     NotExecuted = 0,
     /// The server executed the request, and the response is lost.
     Executed = 1,
-    /// It is not known. Calling again may execute the request a second time.
+    /// Unknown. Calling again may execute the request a second time.
     Unknown = 2,
 }
 
-/// Why a function failed. Functions that take a pointer to an error write it only if they fail; the
-/// pointer may be null.
+/// The reason why a function failed. Functions that take a pointer to an error write it only if
+/// they fail; the pointer may be null.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct ErrorC {
-    /// What happened: what the function returns.
+    /// The status that the function returns.
     pub status: Status,
     /// For calls: whether the request was executed. Otherwise `APUS_EXECUTION_NOT_EXECUTED`.
     pub execution: ExecutionC,
-    /// One line for people, in UTF-8, with 0 at its end.
+    /// One line for people, in UTF-8, 0-terminated.
     pub text: [c_char; APUS_ERROR_TEXT_SIZE],
 }
 
@@ -52,11 +52,11 @@ impl ErrorC {
     }
 }
 
-/// Copies a text and the 0 at its end. Cuts it between two characters if it is too long. Returns
-/// whether it was complete.
+/// Copies a text and a terminating 0. Cuts it between two characters if it is too long. Returns
+/// whether it is complete.
 pub(crate) fn copy_text(text: &str, into: &mut [c_char]) -> bool {
     let Some(room) = into.len().checked_sub(1) else { return false };
-    // A text with a 0 inside ends there for C.
+    // For C, a text ends at its first 0.
     let text = text.split('\0').next().unwrap_or_default();
     let is_boundary = |end: &usize| text.is_char_boundary(*end);
     let end = (0..=room.min(text.len())).rev().find(is_boundary).unwrap_or(0);

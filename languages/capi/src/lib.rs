@@ -1,14 +1,14 @@
 //! The C interface of apus: `include/apus.h`, with `docs/c.md` as its manual.
 //!
-//! Rust programs use the crate `apus`. What holds for every function:
+//! Rust programs use the crate `apus`. Invariants of every function:
 //!
 //! - **CAPI-1** No panic crosses the boundary: it becomes [`Status::Internal`].
-//! - **CAPI-2** A null pointer or another invalid argument is an error, and nothing is done.
-//! - **CAPI-3** A function that fails writes nothing but the error, and takes nothing over: buffers
-//!   and results keep what they had. `apus_reply` is the exception: it always takes the request.
+//! - **CAPI-2** A null pointer or another invalid argument is an error without any effect.
+//! - **CAPI-3** A function that fails writes only the error and takes no ownership: buffers and
+//!   results stay unchanged. The exception is `apus_reply`, which always takes the request.
 //! - **CAPI-4** Any number of threads may use an endpoint. A request, a buffer or an error belongs
 //!   to one thread at a time.
-//! - **CAPI-5** There are no callbacks, and no hidden state between two calls.
+//! - **CAPI-5** There are no callbacks and no hidden state between calls.
 
 mod address;
 mod boundary;

@@ -8,15 +8,15 @@ use apus::Bytes;
 use apus_bindings::Status;
 use std::ffi::c_char;
 
-/// Reads a counter or a gauge of an endpoint by its name in docs/metrics.md, such as "client_responses_done". A name that
-/// there is not is `APUS_STATUS_INVALID_ARGUMENT`.
+/// Reads a counter or a gauge of an endpoint by its name in docs/metrics.md, such as
+/// "client_responses_done". Returns `APUS_STATUS_INVALID_ARGUMENT` for an unknown name.
 ///
-/// Each call reads all of them: use `apus_endpoint_metrics` for many.
+/// Each call reads all counters: use `apus_endpoint_metrics` for several.
 ///
 /// # Safety
 ///
-/// `endpoint` is null or an endpoint, `name` null or a text with 0 at its end, `value` null or memory for a number, and
-/// `error` null or memory for an error.
+/// `endpoint` is null or an endpoint, `name` null or a 0-terminated text, `value` null or memory
+/// for a number, and `error` null or memory for an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn apus_endpoint_metric(
     endpoint: *const EndpointC,
@@ -25,10 +25,10 @@ pub unsafe extern "C" fn apus_endpoint_metric(
     error: *mut ErrorC,
 ) -> Status {
     let body = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let endpoint = unsafe { reference(endpoint, "endpoint") }?;
         check_result(value, "value")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let name = unsafe { text(name, "name") }?.ok_or_else(|| invalid("name", "is null"))?;
         let metrics = endpoint.0.metrics();
         let found = metrics.get(name);
@@ -38,17 +38,17 @@ pub unsafe extern "C" fn apus_endpoint_metric(
         unsafe { value.write(*found) };
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     unsafe { run(error, body) }
 }
 
-/// Writes all counters and gauges of an endpoint as text, a line `NAME VALUE` for each, sorted by name. The text has no 0 at
-/// its end; `apus_buffer_free` frees it.
+/// Writes all counters and gauges of an endpoint as text, one line `NAME VALUE` each, sorted by
+/// name. The text is not 0-terminated; free it with `apus_buffer_free`.
 ///
 /// # Safety
 ///
-/// `endpoint` is null or an endpoint, `lines` null or memory for a buffer, whose content is not freed, and `error` null or
-/// memory for an error.
+/// `endpoint` is null or an endpoint, `lines` null or memory for a buffer, whose previous content
+/// is not freed, and `error` null or memory for an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn apus_endpoint_metrics(
     endpoint: *const EndpointC,
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn apus_endpoint_metrics(
     error: *mut ErrorC,
 ) -> Status {
     let body = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let endpoint = unsafe { reference(endpoint, "endpoint") }?;
         check_result(lines, "lines")?;
         let metrics = endpoint.0.metrics();
@@ -65,6 +65,6 @@ pub unsafe extern "C" fn apus_endpoint_metrics(
         unsafe { lines.write(Buffer::new(Bytes::from(all))) };
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     unsafe { run(error, body) }
 }

@@ -8,23 +8,28 @@ use apus::Bytes;
 use apus_bindings::{Patience, Request, Status};
 use std::ffi::c_void;
 
-/// A request that has arrived, to be answered once with `apus_reply`. One thread at a time may use it; it may be passed on.
+/// A received request, to be answered once with `apus_reply`. One thread at a time may use it; it
+/// may be passed to another thread.
 #[derive(Debug)]
 pub struct RequestC(Request);
 
-/// Largest number of requests that one call moves, so that others stay with the endpoint, which bounds them.
+/// Maximum number of requests moved by one call; the rest stay with the endpoint, which bounds
+/// them.
 const LARGEST_BATCH: usize = 256;
 
-/// Waits for requests from any client, and writes up to `capacity` of them. Writes their number to `count`.
+/// Waits for requests from any client, and writes up to `capacity` of them. Writes their number to
+/// `count`.
 ///
-/// Waits up to `timeout_ns` nanoseconds: 0 does not wait, negative is no limit. If none has arrived by then, it succeeds
-/// with a `count` of 0. Returns at most 256.
+/// Waits up to `timeout_ns` nanoseconds: 0 does not wait, negative means no limit. If no request
+/// has arrived by then, succeeds with a `count` of 0. Writes at most 256 requests.
 ///
-/// Each request is answered with `apus_reply` or freed with `apus_request_free`, also after its endpoint is freed.
+/// Answer each request with `apus_reply` or free it with `apus_request_free`, even after its
+/// endpoint is freed.
 ///
 /// # Safety
 ///
-/// Each pointer is null or points to what its type says, `requests` to memory for `capacity` pointers.
+/// Each pointer is null or points to a value of its type, `requests` to memory for `capacity`
+/// pointers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn apus_recv_requests(
     endpoint: *const EndpointC,
@@ -35,7 +40,7 @@ pub unsafe extern "C" fn apus_recv_requests(
     error: *mut ErrorC,
 ) -> Status {
     let body = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let endpoint = unsafe { reference(endpoint, "endpoint") }?;
         check_result(count, "count")?;
         if capacity > 0 {
@@ -47,7 +52,7 @@ pub unsafe extern "C" fn apus_recv_requests(
         let number = endpoint.0.recv_requests(&mut received, limit, patience)?;
         for (index, request) in received.into_iter().enumerate() {
             let request = Box::into_raw(Box::new(RequestC(request)));
-            // SAFETY: `requests` has room for `capacity`, and there are at most as many.
+            // SAFETY: `requests` has room for `capacity`, and there are at most that many.
             let place = unsafe { requests.add(index) };
             // SAFETY: as above.
             unsafe { place.write(request) };
@@ -56,12 +61,13 @@ pub unsafe extern "C" fn apus_recv_requests(
         unsafe { count.write(number) };
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     unsafe { run(error, body) }
 }
 
-/// Returns the client's message, and writes its length in bytes. It is valid until the request is answered or freed, and
-/// never null for a request. For null it is null, with a length of 0.
+/// Returns the client's message, and writes its length in bytes. The pointer is valid until the
+/// request is answered or freed, and never null for a request. For a null `request` it is null,
+/// with a length of 0.
 ///
 /// # Safety
 ///
@@ -71,7 +77,7 @@ pub unsafe extern "C" fn apus_request_payload(
     request: *const RequestC,
     length: *mut usize,
 ) -> *const u8 {
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     let payload = unsafe { request.as_ref() }.map(|request| request.0.payload());
     if !length.is_null() {
         // SAFETY: not null, so it points to memory for a number.
@@ -91,7 +97,7 @@ pub unsafe extern "C" fn apus_request_address(
     address: *mut Address,
 ) -> Status {
     let body = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: promised by the caller.
         let request = unsafe { reference(request, "request") }?;
         check_result(address, "address")?;
         // SAFETY: not null, so it points to memory for an address.
@@ -104,13 +110,14 @@ pub unsafe extern "C" fn apus_request_address(
 
 /// Sends the response, which may be empty. Waits for room if a limit is reached.
 ///
-/// Takes the request, which must not be used afterwards, whatever is returned: if the response cannot be sent, the client
-/// gets an error that says so. The `length` bytes at `response` are copied; they may be those of the request.
+/// Takes the request, which must not be used afterwards, even if the function fails: if the
+/// response cannot be sent, the client gets an error that states this. Copies the `length` bytes at
+/// `response`, which may be the bytes of the request.
 ///
 /// # Safety
 ///
-/// `request` is null or a request that was neither answered nor freed, `response` points to `length` bytes, and `error` is
-/// null or points to memory for an error.
+/// `request` is null or a request that was neither answered nor freed, `response` points to
+/// `length` bytes, and `error` is null or points to memory for an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn apus_reply(
     request: *mut RequestC,
@@ -122,17 +129,19 @@ pub unsafe extern "C" fn apus_reply(
         if request.is_null() {
             return Err(invalid("request", "is null"));
         }
-        // SAFETY: it comes from `Box::into_raw` in `apus_recv_requests`, and the caller gives it up.
+        // SAFETY: the pointer stems from `Box::into_raw` in `apus_recv_requests`, and the caller
+        // gives up ownership.
         let request = unsafe { Box::from_raw(request) };
-        // SAFETY: the caller's promise. The request, which may own the bytes, is still there.
+        // SAFETY: promised by the caller. The request, which may own the bytes, is still alive.
         let response = Bytes::copy_from_slice(unsafe { bytes(response, length, "response") }?);
         request.0.reply(response.into())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     unsafe { run(error, body) }
 }
 
-/// Frees a request without a reply; its client gets an error that says so. Does nothing for null.
+/// Frees a request without a reply; its client gets an error that states this. Does nothing for
+/// null.
 ///
 /// # Safety
 ///
@@ -140,7 +149,8 @@ pub unsafe extern "C" fn apus_reply(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn apus_request_free(request: *mut RequestC) {
     if !request.is_null() {
-        // SAFETY: it comes from `Box::into_raw` in `apus_recv_requests`, and the caller gives it up.
+        // SAFETY: the pointer stems from `Box::into_raw` in `apus_recv_requests`, and the caller
+        // gives up ownership.
         run_plain((), || drop(unsafe { Box::from_raw(request) }));
     }
 }

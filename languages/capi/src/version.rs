@@ -3,11 +3,11 @@
 use apus_bindings::Status;
 use std::ffi::{CStr, c_char};
 
-/// First part of the version of the header. `apus_version` returns that of the library.
+/// First part of the header's version. `apus_version` returns the library's version.
 pub const APUS_VERSION_MAJOR: u32 = 0;
-/// Second part of the version of the header.
+/// Second part of the header's version.
 pub const APUS_VERSION_MINOR: u32 = 1;
-/// Third part of the version of the header.
+/// Third part of the header's version.
 pub const APUS_VERSION_PATCH: u32 = 0;
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
@@ -18,14 +18,14 @@ pub extern "C" fn apus_version() -> *const c_char {
     VERSION.as_ptr().cast()
 }
 
-/// Returns the name of a status, such as "deadline_exceeded"; "unknown" for a number that this version does not
-/// have. The text is never freed.
+/// Returns the name of a status, such as "deadline_exceeded"; "unknown" for an unknown number. The
+/// text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn apus_status_name(status: i32) -> *const c_char {
     name(status).as_ptr()
 }
 
-/// A number and not a [`Status`]: C can pass any number.
+/// A number rather than a [`Status`], since C can pass any number.
 fn name(status: i32) -> &'static CStr {
     let known = Status::ALL.iter().find(|(known, _)| *known as i32 == status);
     known.map_or(c"unknown", |(_, name)| name)

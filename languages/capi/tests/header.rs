@@ -1,4 +1,4 @@
-//! The header in the repository is the one that cbindgen makes of the sources.
+//! The header in the repository equals the one that cbindgen generates from the sources.
 
 use std::fs;
 use std::path::Path;

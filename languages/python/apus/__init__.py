@@ -1,7 +1,8 @@
 """A message transport with low tail latency: Homa in user space over UDP.
 
-An `Endpoint` sends requests and serves them. There are no connections. Each request and each response is a
-message of 0 bytes to 64 MB. A request is executed at most once, and a failed call says whether it was.
+An `Endpoint` sends requests and serves them. There are no connections. Each request and each
+response is a message of 0 bytes to 64 MB. A request is executed at most once, and a failed call
+states whether it was.
 
     import apus, threading
 
@@ -16,7 +17,7 @@ message of 0 bytes to 64 MB. A request is executed at most once, and a failed ca
     with apus.Endpoint.client() as client:
         assert client.call(server.address, b"hello") == b"HELLO"
 
-`apus.aio` has the same for asyncio. `python -m apus demo` shows what it does on this machine.
+`apus.aio` is the asyncio version. `python -m apus demo` measures it on this machine.
 """
 
 import os as _os
@@ -53,7 +54,7 @@ from .errors import (
     Untrusted,
 )
 
-# Endpoints of a parent process cannot be used in its children: their threads are not there.
+# Endpoints of a parent process cannot be used in its children, where their threads do not exist.
 _os.register_at_fork(after_in_child=_apus._forked)
 
 __all__ = [

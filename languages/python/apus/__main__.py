@@ -1,4 +1,4 @@
-"""`python -m apus`: a demo, and a server and a client by hand."""
+"""`python -m apus`: a demo, and a simple server and client."""
 
 import argparse
 import json

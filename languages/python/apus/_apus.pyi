@@ -12,7 +12,8 @@ from .settings import Settings
 __version__: str
 
 Payload: TypeAlias = Buffer | list[Buffer] | tuple[Buffer, ...]
-"""A message to be sent: a bytes-like object, or several, which are sent as one message and not joined."""
+"""A message to send: a bytes-like object, or several, which are sent as one message without being
+joined."""
 
 @final
 class Address:
@@ -34,11 +35,11 @@ def resolve(address: str) -> Address:
 
 @final
 class Message:
-    """Bytes that were received: a bytes-like object that owns the message without a copy.
+    """Received bytes: a bytes-like object that owns the message without a copy.
 
-    Everything that takes a bytes-like object takes it: `memoryview(message)`, `file.write(message)`,
-    `numpy.frombuffer(message, ...)`, `str(message, "utf-8")`, another call. `bytes(message)` copies. It is
-    equal to `bytes` with the same content, and has their hash.
+    It is accepted wherever a bytes-like object is: `memoryview(message)`, `file.write(message)`,
+    `numpy.frombuffer(message, ...)`, `str(message, "utf-8")`, another call. `bytes(message)`
+    copies. It is equal to `bytes` with the same content, and has their hash.
     """
 
     def __len__(self) -> int: ...
@@ -49,11 +50,11 @@ class Message:
 
 @final
 class Completion:
-    """The outcome of a call that was sent with `Endpoint.send`."""
+    """The outcome of a call sent with `Endpoint.send`."""
 
     @property
     def cookie(self) -> int:
-        """The number that was given to `send`."""
+        """The number passed to `send`."""
 
     @property
     def response(self) -> Message | None:
@@ -68,8 +69,8 @@ class Completion:
 
 @final
 class Request:
-    """A request that has arrived, to be answered once. If it is garbage-collected before, its client gets an
-    error that says so."""
+    """A received request, to be answered once. If it is garbage-collected without a reply, its
+    client gets an error that states this."""
 
     @property
     def payload(self) -> Message:
@@ -82,29 +83,29 @@ class Request:
     def reply(self, response: Payload) -> None:
         """Sends the response, which may be empty. Waits for room if a limit is reached.
 
-        Raises `ClientGone` if the client does not wait any more, which is no fault of the server.
+        Raises `ClientGone` if the client no longer waits, which is not the server's fault.
         """
 
     def abandon(self) -> None:
-        """Drops the request now: its client gets an error that says so."""
+        """Drops the request now: its client gets an error that states this."""
 
 def reply_all(replies: list[tuple[Request, Payload]]) -> int:
-    """Sends the responses of several requests, which is cheaper than one by one. Returns the number of clients
-    that do not wait any more."""
+    """Sends the responses of several requests, which is cheaper than one by one. Returns the number
+    of clients that no longer wait."""
 
 @final
 class Endpoint:
-    """Client and server at once: sends requests to any number of peers and serves theirs.
+    """Client and server in one: sends requests to any number of peers and serves theirs.
 
-    Any number of threads may use it at a time. It is closed at the end of a `with` block and when it is
-    garbage-collected. Iterating over it yields requests until it is closed. Waiting functions handle signals,
-    such as Ctrl-C, within 50 ms, and do not hold the GIL.
+    Any number of threads may use it at the same time. It is closed at the end of a `with` block and
+    when it is garbage-collected. Iterating over it yields requests until it is closed. Waiting
+    functions handle signals, such as Ctrl-C, within 50 ms, and do not hold the GIL.
     """
 
     @staticmethod
     def bind(address: str, **settings: Unpack[Settings]) -> Endpoint:
-        """Opens an endpoint that serves requests at `address`, such as `"0.0.0.0:4000"`; port 0 selects a free
-        port. Raises `AddressError`, `OpenError` or `OptionsError`."""
+        """Opens an endpoint that serves requests at `address`, such as `"0.0.0.0:4000"`; port 0
+        selects a free port. Raises `AddressError`, `OpenError` or `OptionsError`."""
 
     @staticmethod
     def client(**settings: Unpack[Settings]) -> Endpoint:
@@ -121,10 +122,11 @@ class Endpoint:
     ) -> Message:
         """Sends a request and waits for the response.
 
-        `to` is an `Address` or text with an IP address and a port; resolve names once, with `resolve`. `timeout`
-        is in seconds; `None` means the endpoint's `call_timeout_msecs`, a minute by default. An `idempotent`
-        request may be executed twice and survives a restart of the server. Raises `CallError`; its `execution`
-        says whether the request may have been executed.
+        `to` is an `Address` or text with an IP address and a port; resolve names once, with
+        `resolve`. `timeout` is in seconds; `None` means the endpoint's `call_timeout_msecs`, a
+        minute by default. An `idempotent` request may be executed twice and survives a restart of
+        the server. Raises `CallError`; its `execution` states whether the request may have been
+        executed.
         """
 
     def send(
@@ -137,10 +139,11 @@ class Endpoint:
         idempotent: bool = False,
         wait_for_room: bool = True,
     ) -> int:
-        """Sends a request without waiting for the response: `recv_completions` returns the outcome, with
-        `cookie`. Returns the number of the call, for `cancel`.
+        """Sends a request without waiting for the response: `recv_completions` returns the outcome,
+        with `cookie`. Returns the number of the call, for `cancel`.
 
-        Waits for room if a limit is reached, unless `wait_for_room` is false: then it raises `NoRoom`.
+        Waits for room if a limit is reached, unless `wait_for_room` is false: then it raises
+        `NoRoom`.
         """
 
     def send_many(
@@ -152,34 +155,35 @@ class Endpoint:
         timeout: float | None = None,
         idempotent: bool = False,
     ) -> int:
-        """Sends several requests together, which is cheaper than one by one. Their cookies count from
-        `first_cookie`. Returns the number of those that were sent, in order: fewer if a limit is reached."""
+        """Sends several requests together, which is cheaper than one by one. Their cookies count
+        from `first_cookie`. Returns the number of sent requests, in order: fewer if a limit is
+        reached."""
 
     def cancel(self, call: int) -> bool:
-        """Cancels a call that was sent. Its completion will not be received; the server may have executed the
-        request. Returns false if the call has ended already."""
+        """Cancels a sent call. Its completion will not be received; the server may have executed
+        the request. Returns false if the call has ended already."""
 
     def recv_completions(self, limit: int = 64, timeout: float | None = None) -> list[Completion]:
-        """Waits until any call that was sent has ended, and returns up to `limit` completions; none if `timeout`
-        seconds pass before. 0 does not wait. Raises `ClosedError`."""
+        """Waits until any sent call has ended, and returns up to `limit` completions; none if
+        `timeout` seconds pass first. 0 does not wait. Raises `ClosedError`."""
 
     def recv_request(self, timeout: float | None = None) -> Request | None:
-        """Waits for a request; `None` if `timeout` seconds pass before. Raises `ClosedError`."""
+        """Waits for a request; `None` if `timeout` seconds pass first. Raises `ClosedError`."""
 
     def recv_requests(self, limit: int = 64, timeout: float | None = None) -> list[Request]:
-        """Waits for a request, and returns up to `limit` of those that are there; none if `timeout` seconds pass
-        before. Raises `ClosedError`."""
+        """Waits for a request, and returns up to `limit` available requests; none if `timeout`
+        seconds pass first. Raises `ClosedError`."""
 
     def drain(self, timeout: float) -> bool:
-        """Waits until the peers have acknowledged all messages, for example after the last reply. Returns whether
-        they have within `timeout` seconds."""
+        """Waits until the peers have acknowledged all messages, for example after the last reply.
+        Returns whether they did within `timeout` seconds."""
 
     def metrics(self) -> dict[str, int]:
         """Returns all counters and gauges by name; docs/metrics.md describes them."""
 
     def close(self) -> None:
-        """Shuts the endpoint down: outstanding calls fail, requests are refused, threads that wait get
-        `ClosedError`."""
+        """Shuts the endpoint down: outstanding calls fail, requests are refused, and waiting
+        threads get `ClosedError`."""
 
     def _completion_descriptor(self) -> int: ...
     def _request_descriptor(self) -> int: ...

@@ -1,11 +1,11 @@
-"""Keyword arguments as TOML, which the engine reads."""
+"""Conversion of keyword arguments to TOML, which the engine reads."""
 
 import json
 from collections.abc import Mapping
 
 
 def to_toml(settings: Mapping[str, object]) -> str:
-    """Returns settings as TOML text; a mapping inside is a section."""
+    """Returns settings as TOML text; a nested mapping becomes a section."""
     values: list[str] = []
     sections: list[str] = []
     for name, value in settings.items():
@@ -18,7 +18,7 @@ def to_toml(settings: Mapping[str, object]) -> str:
 
 
 def _value(name: str, value: object) -> str:
-    # `bool` is a kind of `int`, and differs in TOML as in JSON.
+    # `bool` is a subclass of `int`, and json.dumps writes it as TOML does.
     if isinstance(value, bool | int | str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
 """Endpoints for asyncio.
 
-The engine runs in a thread of its own, outside of the GIL. The event loop polls the engine's descriptors and takes
-what is there in batches: a call is a future and no task.
+The engine runs in a separate thread, outside of the GIL. The event loop polls the engine's
+descriptors and takes available messages in batches: a call is a future, not a task.
 
     async with await apus.aio.Endpoint.client() as client:
         response = await client.call("10.0.0.7:4000", b"hello", timeout=1.0)
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["Endpoint"]
 
 _BATCH = 256
-"""Completions that the event loop takes before it lets others run."""
+"""Completions that the event loop takes before other callbacks run."""
 
 _RETRY = 0.001
-"""Seconds after which a call that found no room is sent again if no call has ended meanwhile."""
+"""Seconds until a call without room is retried if no other call has ended by then."""
 
 
 class Endpoint:
-    """Client and server at once, for asyncio. It belongs to the event loop that opened it, and is closed at the
-    end of an `async with` block."""
+    """Client and server in one, for asyncio. It belongs to the event loop that opened it, and is
+    closed at the end of an `async with` block."""
 
     def __init__(self, endpoint: _Endpoint) -> None:
         self._endpoint = endpoint
@@ -50,8 +50,9 @@ class Endpoint:
 
     @classmethod
     async def bind(cls, address: str, **settings: Unpack[Settings]) -> Self:
-        """Opens an endpoint that serves requests at `address`, such as `"0.0.0.0:4000"`; port 0 selects a free
-        port. `poll` and `engine` have no effect. Raises `AddressError`, `OpenError` or `OptionsError`."""
+        """Opens an endpoint that serves requests at `address`, such as `"0.0.0.0:4000"`; port 0
+        selects a free port. `poll` and `engine` have no effect. Raises `AddressError`, `OpenError`
+        or `OptionsError`."""
         return cls(await asyncio.to_thread(_Endpoint._with_descriptors, address, settings))
 
     @classmethod
@@ -69,9 +70,10 @@ class Endpoint:
     ) -> Message:
         """Sends a request and waits for the response. Cancelling the task cancels the call.
 
-        `to` is an `Address` or text with an IP address and a port; resolve names once, with `apus.resolve`.
-        `timeout` is in seconds; `None` means the endpoint's `call_timeout_msecs`, a minute by default. Raises
-        `CallError`; its `execution` says whether the request may have been executed.
+        `to` is an `Address` or text with an IP address and a port; resolve names once, with
+        `apus.resolve`. `timeout` is in seconds; `None` means the endpoint's `call_timeout_msecs`, a
+        minute by default. Raises `CallError`; its `execution` states whether the request may have
+        been executed.
         """
         cookie = self._next_cookie
         self._next_cookie = cookie + 1
@@ -102,7 +104,8 @@ class Endpoint:
         return self._requests.popleft()
 
     async def recv_requests(self, limit: int = 64) -> list[Request]:
-        """Waits for a request, and returns up to `limit` of those that are there. Raises `ClosedError`."""
+        """Waits for a request, and returns up to `limit` available requests. Raises
+        `ClosedError`."""
         if limit < 1:
             raise ValueError("limit is at least 1")
         while not self._requests:
@@ -120,8 +123,8 @@ class Endpoint:
             raise StopAsyncIteration from None
 
     async def drain(self, timeout: float) -> bool:
-        """Waits until the peers have acknowledged all messages, for example after the last reply. Returns whether
-        they have within `timeout` seconds."""
+        """Waits until the peers have acknowledged all messages, for example after the last reply.
+        Returns whether they did within `timeout` seconds."""
         return await asyncio.to_thread(self._endpoint.drain, timeout)
 
     def metrics(self) -> dict[str, int]:
@@ -129,8 +132,8 @@ class Endpoint:
         return self._endpoint.metrics()
 
     def close(self) -> None:
-        """Shuts the endpoint down: outstanding calls fail, requests are refused, and those that wait get
-        `ClosedError`."""
+        """Shuts the endpoint down: outstanding calls fail, requests are refused, and waiting tasks
+        get `ClosedError`."""
         if self._closed is None:
             self._endpoint.close()
             self._on_completions()
@@ -148,7 +151,7 @@ class Endpoint:
         self.close()
 
     def _on_completions(self) -> None:
-        """Takes the ends of calls; the event loop calls it when the descriptor is readable."""
+        """Takes completions; the event loop calls it when the descriptor is readable."""
         try:
             completions = self._endpoint.recv_completions(_BATCH, 0)
         except ApusError as closed:
@@ -157,7 +160,7 @@ class Endpoint:
         calls = self._calls
         for completion in completions:
             future = calls.get(completion.cookie)
-            # It was cancelled when its end was on the way.
+            # It was cancelled while its completion was pending.
             if future is None or future.done():
                 continue
             error = completion.error
@@ -169,7 +172,8 @@ class Endpoint:
             self._room.set()
 
     async def _wait_for_room(self) -> None:
-        """Waits until a call has ended; not for long, since other endpoints' ends make room as well."""
+        """Waits until a call has ended, but only briefly, since calls of other endpoints make room
+        as well."""
         self._room.clear()
         try:
             await asyncio.wait_for(self._room.wait(), _RETRY)
@@ -177,10 +181,11 @@ class Endpoint:
             pass
 
     async def _wait_for_requests(self, limit: int = 64) -> None:
-        """Takes requests that are there, or waits until some may be."""
+        """Takes available requests, or waits until some may be available."""
         if self._closed is not None:
             raise self._closed
-        # Only what is wanted: the rest stays with the engine, which refuses the newest under overload.
+        # Only as many as requested: the rest stays with the engine, which refuses the newest under
+        # overload.
         self._requests += self._endpoint.recv_requests(limit, 0)
         if self._requests:
             return
@@ -192,19 +197,20 @@ class Endpoint:
         await receiver
 
     def _on_requests(self) -> None:
-        """Wakes a receiver, which takes the requests; the event loop calls it when the descriptor is readable."""
+        """Wakes a receiver, which takes the requests; the event loop calls it when the descriptor
+        is readable."""
         while self._receivers:
             receiver = self._receivers.popleft()
             if not receiver.done():
                 receiver.set_result(None)
                 break
         if not self._receivers:
-            # No receiver: not polled until there is one.
+            # Without a receiver the descriptor is not polled.
             self._polls_requests = False
             self._loop.remove_reader(self._endpoint._request_descriptor())
 
     def _end(self, error: ApusError) -> None:
-        """Fails all that waits."""
+        """Fails all waiting futures."""
         if self._closed is not None:
             return
         self._closed = error

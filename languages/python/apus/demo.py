@@ -1,4 +1,4 @@
-"""The demo: apus beside TCP, between two processes of this machine."""
+"""The demo: apus compared with TCP, between two processes of this machine."""
 
 import socket
 import subprocess
@@ -12,11 +12,11 @@ from ._apus import Endpoint, reply_all, resolve
 from .errors import ClosedError
 
 OUTSTANDING = 64
-"""Calls that are outstanding at a time in the measurements of the rate."""
+"""Outstanding calls in the rate measurements."""
 
 
 class Demo(dict[str, dict[str, float]]):
-    """What was measured, by way."""
+    """Measured figures by transport."""
 
     def table(self) -> str:
         """Returns a table for people."""
@@ -44,8 +44,8 @@ class Demo(dict[str, dict[str, float]]):
 
 
 def demo(seconds: float, size: int) -> Demo:
-    """Measures calls of `size` bytes over shared memory, over the network of this host, and over TCP, each for
-    `seconds`."""
+    """Measures calls of `size` bytes over shared memory, over the network of this host, and over
+    TCP, each for `seconds`."""
     request = bytes(size)
     found = Demo()
     for name, local in (("apus, shared memory", True), ("apus, UDP", False)):
@@ -70,7 +70,7 @@ def demo(seconds: float, size: int) -> Demo:
 
 
 def _round_trips(call: Callable[[], object], seconds: float) -> dict[str, float]:
-    """Repeats a call. The first fifth of the time is left out."""
+    """Repeats a call. The first fifth of the time is discarded."""
     clock = time.perf_counter_ns
     times: list[int] = []
     start = clock()
@@ -88,7 +88,7 @@ def _round_trips(call: Callable[[], object], seconds: float) -> dict[str, float]
 
 
 def _rate(client: Endpoint, address: str, request: bytes, seconds: float) -> float:
-    """Returns the calls a second with many outstanding."""
+    """Returns the calls per second with `OUTSTANDING` calls outstanding."""
     server = resolve(address)
     client.send_many(server, [request] * OUTSTANDING)
     done = 0
@@ -105,7 +105,8 @@ def _rate(client: Endpoint, address: str, request: bytes, seconds: float) -> flo
 
 
 def _tcp_rate(connection: socket.socket, request: bytes, seconds: float) -> float:
-    """Returns the exchanges a second with many requests under way on one connection."""
+    """Returns the exchanges per second with `OUTSTANDING` requests outstanding on one
+    connection."""
     connection.sendall(request * OUTSTANDING)
     done = 0
     rest = b""
@@ -118,7 +119,7 @@ def _tcp_rate(connection: socket.socket, request: bytes, seconds: float) -> floa
 
 
 def _split(data: bytes, size: int) -> tuple[list[bytes], bytes]:
-    """Returns the messages in `data`, and the begin of the next."""
+    """Returns the messages in `data`, and the start of the next one."""
     whole = len(data) // size * size
     return [data[at : at + size] for at in range(0, whole, size)], data[whole:]
 
@@ -133,7 +134,7 @@ def _receive(connection: socket.socket, size: int) -> None:
 
 @contextmanager
 def _server(kind: str, option: object) -> Iterator[str]:
-    """Runs a server in a process of its own, and yields its address."""
+    """Runs a server in a separate process, and yields its address."""
     command = [sys.executable, "-m", "apus.demo", kind, str(int(option))]  # type: ignore[call-overload]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None and server.stdout is not None

@@ -1,4 +1,4 @@
-"""Exceptions of apus. Those of calls say whether the request was executed."""
+"""Exceptions of apus. Exceptions of calls state whether the request was executed."""
 
 import enum
 
@@ -13,7 +13,7 @@ class Execution(enum.Enum):
     """The server executed the request, and the response is lost."""
 
     UNKNOWN = "unknown"
-    """It is not known. Calling again may execute the request a second time."""
+    """Unknown. Calling again may execute the request a second time."""
 
 
 class ApusError(Exception):
@@ -24,9 +24,9 @@ class ApusError(Exception):
     ) -> None:
         super().__init__(text)
         self.kind = kind
-        """What happened, such as `"deadline_exceeded"`; docs/python.md has the list."""
+        """The kind of error, such as `"deadline_exceeded"`; docs/python.md has the list."""
         self.execution = execution
-        """Whether the request was executed; `NOT_EXECUTED` for all that is no call."""
+        """Whether the request was executed; `NOT_EXECUTED` for operations other than calls."""
 
 
 class CallError(ApusError):
@@ -34,7 +34,7 @@ class CallError(ApusError):
 
 
 class Unreachable(CallError, ConnectionError):
-    """The server's host or process does not answer, or there is none."""
+    """The server's host or process does not answer or does not exist."""
 
 
 class PeerLost(CallError, ConnectionError):
@@ -62,11 +62,12 @@ class Cancelled(CallError):
 
 
 class MessageTooLarge(CallError, ValueError):
-    """The message is longer than `max_message`. Nothing was sent."""
+    """The message is longer than `max_message`. It was not sent."""
 
 
 class NoRoom(CallError):
-    """A limit is reached, and the caller does not wait. Nothing was sent; it may succeed later."""
+    """A limit is reached, and the caller does not wait. The message was not sent; a later attempt
+    may succeed."""
 
 
 class ClosedError(CallError):
@@ -78,11 +79,11 @@ class ReplyError(ApusError):
 
 
 class ClientGone(ReplyError):
-    """The client does not wait for the reply any more."""
+    """The client no longer waits for the reply."""
 
 
 class AddressError(ApusError, OSError):
-    """An address cannot be resolved, or is none."""
+    """An address cannot be resolved or is malformed."""
 
 
 class OpenError(ApusError, OSError):
@@ -90,7 +91,7 @@ class OpenError(ApusError, OSError):
 
 
 class OptionsError(ApusError, ValueError):
-    """The options of an endpoint are not valid."""
+    """The options of an endpoint are invalid."""
 
 
 _CLASSES: dict[str, type[ApusError]] = {

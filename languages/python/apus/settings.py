@@ -44,27 +44,29 @@ class SecuritySettings(TypedDict, total=False):
     allow: list[str]
     verify_address: bool
     plaintext: str
-    """`"local-only"`: calls to peers of this host go through shared memory."""
+    """`"local-only"`: calls to peers of this host use shared memory."""
 
 
 class Settings(TypedDict, total=False):
     """Options of an endpoint."""
 
     poll: str
-    """How threads wait: `"block"`, the default of this package, `"spin"`, or `"hybrid=MICROSECONDS"`, which spins for
-    that time before it sleeps: the fastest if client and server have a core each."""
+    """How threads wait: `"block"`, the default of this package, `"spin"`, or
+    `"hybrid=MICROSECONDS"`, which spins for that time before it sleeps: the fastest if client and
+    server each have a core."""
     engine: str
-    """What runs the loop: `"waiters"`, `"dedicated"` or `"dedicated=CPU"`."""
+    """The threads that run the loop: `"waiters"`, `"dedicated"` or `"dedicated=CPU"`."""
     receive_batch: int
     max_queueing_usecs: int
     call_timeout_msecs: int
-    """Time after which a call without a timeout of its own fails."""
+    """Default timeout of calls."""
     core_share: int
     local: bool
     """Whether calls to peers of this host use shared memory."""
     udp: UdpSettings
     trace: TraceSettings
     security: SecuritySettings
-    """Seals every packet: peers that prove no identity which is admitted are refused. Without it packets are in the clear."""
+    """Seals every packet: peers without an admitted identity are refused. Without it packets are in
+    cleartext."""
     protocol: dict[str, int | bool | str]
     """Parameters of the protocol, such as `max_message`."""

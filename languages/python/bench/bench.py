@@ -1,12 +1,14 @@
-"""apus beside grpcio and pyzmq: the median of blocking calls, and the rate with 64 calls outstanding.
+"""apus compared with grpcio and pyzmq: the median of blocking calls, and the rate with 64 calls
+outstanding.
 
-    pip install ./python grpcio pyzmq
+    pip install ./languages/python grpcio pyzmq
     python languages/python/bench/bench.py --runs 5 --seconds 1
 
-Each run measures every contender in turn, so that all of them meet the same disturbances; ratios are taken inside a
-run, and the median over the runs is reported with the lowest and the highest. Client and server are two processes of
-this machine and talk over loopback, except for "shared memory". grpcio passes bytes without protobuf, which is the
-fastest it can do. Exit status 3: grpcio or pyzmq is not installed.
+Each run measures every contender in turn, so that all of them meet the same disturbances; ratios
+are taken inside a run, and the median over the runs is reported with the lowest and the highest.
+Client and server are two processes of this machine and talk over loopback, except for "shared
+memory". grpcio passes bytes without protobuf, which is the fastest it can do. Exit status 3: grpcio
+or pyzmq is not installed.
 """
 
 import argparse
@@ -36,7 +38,7 @@ OUTSTANDING = 64
 METHOD = "/bench/echo"
 TIMEOUT = 60
 
-# --- Servers, each in a process of its own.
+# --- Servers, each in a separate process.
 
 
 def end_with_input(end: Callable[[], object]) -> None:
@@ -146,7 +148,7 @@ def server(kind: str) -> Iterator[str]:
 
 
 def median_us(call: Callable[[], object], seconds: float) -> float:
-    """Returns the median time of a call in µs. The first fifth of the time is left out."""
+    """Returns the median time of a call in µs. The first fifth of the time is discarded."""
     clock = time.perf_counter_ns
     times: list[int] = []
     start = before = clock()
@@ -212,7 +214,7 @@ def zmq_rate(address: str, request: bytes, seconds: float) -> float:
 
 
 def grpc_rate(address: str, request: bytes, seconds: float) -> float:
-    """Futures whose ends send the next call: no thread waits for one of them."""
+    """Futures whose completion sends the next call: no thread waits for any of them."""
     with grpc.insecure_channel(address) as channel:
         call = channel.unary_unary(METHOD)
         done = 0
@@ -236,7 +238,7 @@ def grpc_rate(address: str, request: bytes, seconds: float) -> float:
 
 
 async def workers(call: Callable[[], Any], seconds: float) -> float:
-    """Returns the rate of tasks that make one call after the other."""
+    """Returns the rate of tasks that each make one call after another."""
     done = 0
     start = time.perf_counter()
 
@@ -272,7 +274,7 @@ def grpc_aio_rate(address: str, request: bytes, seconds: float) -> float:
     return asyncio.run(measure())
 
 
-# Name, server, and what is measured with the address, the request and the time.
+# Name, server, and the measurement, which takes the address, the request and the time.
 Measure = Callable[[str, bytes, float], float]
 CALLS: list[tuple[str, str, Measure]] = [
     ("apus, shared memory", "apus shm", lambda *a: apus_call(*a, True, "block")),

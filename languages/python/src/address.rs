@@ -46,11 +46,11 @@ pub(crate) fn resolve(py: Python<'_>, address: &str) -> PyResult<Address> {
     found.map(Address).ok_or_else(|| failed("the name has no address".to_owned()))
 }
 
-/// Returns the address that Python passed: an `Address`, or text with an IP address and a port.
+/// Converts an address from Python: an `Address`, or text with an IP address and a port.
 ///
 /// # Errors
 ///
-/// `AddressError` for text that is a name: it would be resolved in each call.
+/// `AddressError` for a host name, which would be resolved in each call.
 pub(crate) fn target(object: &Bound<'_, PyAny>) -> PyResult<SocketAddr> {
     if let Ok(address) = object.cast_exact::<Address>() {
         return Ok(address.get().0);

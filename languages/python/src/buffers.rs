@@ -1,72 +1,42 @@
-//! Buffers: bytes that come from Python and bytes that Python sees, without copies where possible.
+//! Buffers: bytes passed from Python and exposed to Python, without copies where possible.
 //!
-//! This file has the unsafe code of the crate (and `fork.rs` one line).
+//! This file contains the crate's unsafe code (`fork.rs` has one more line).
 
 #![allow(unsafe_code)]
 
-use crate::message::Message;
-use apus::{Bytes, Payload};
+use apus::Bytes;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::PyBytes;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// Length from which the bytes of a `bytes` object are sent without a copy. Chosen by us: below,
-/// the copy costs less than an owner that must be released under the GIL later.
+/// Minimum length of a `bytes` object that is sent without a copy. Chosen by us: for shorter ones,
+/// a copy costs less than an owner that must be released under the GIL later.
 const WITHOUT_COPY: usize = 16 << 10;
 
-/// Returns the payload that Python passed: a bytes-like object, or a list or tuple of them, which
-/// are not joined.
-///
-/// # Errors
-///
-/// `TypeError` for anything else, `BufferError` for a buffer that is not contiguous.
-pub(crate) fn payload(object: &Bound<'_, PyAny>) -> PyResult<Payload> {
-    if let Ok(bytes) = object.cast_exact::<PyBytes>() {
-        return Ok(of_bytes(bytes).into());
-    }
-    if let Ok(list) = object.cast_exact::<PyList>() {
-        return list.iter().map(|item| slice(&item)).collect::<PyResult<Payload>>();
-    }
-    if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-        return tuple.iter().map(|item| slice(&item)).collect::<PyResult<Payload>>();
-    }
-    Ok(slice(object)?.into())
-}
-
-fn slice(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
-    if let Ok(bytes) = object.cast_exact::<PyBytes>() {
-        return Ok(of_bytes(bytes));
-    }
-    if let Ok(message) = object.cast_exact::<Message>() {
-        return Ok(message.get().bytes().clone());
-    }
-    copy(object)
-}
-
-/// Returns whether a bytes-like object has this content; `None` for an object that is not like bytes.
+/// Returns whether a bytes-like object has this content; `None` for other objects.
 pub(crate) fn equals(object: &Bound<'_, PyAny>, content: &[u8]) -> Option<bool> {
     if let Ok(bytes) = object.cast_exact::<PyBytes>() {
         return Some(bytes.as_bytes() == content);
     }
-    slice(object).ok().map(|bytes| bytes == content)
+    copy(object).ok().map(|bytes| bytes == content)
 }
 
-/// `bytes` never change, so that a long one is not copied. Not for subclasses, whose end may run
-/// code of the application.
-fn of_bytes(bytes: &Bound<'_, PyBytes>) -> Bytes {
+/// Converts a `bytes` object. A long one is not copied, since it never changes. Not for subclasses,
+/// whose destruction may run application code.
+pub(crate) fn of_bytes(bytes: &Bound<'_, PyBytes>) -> Bytes {
     struct Owner(
         #[expect(dead_code, reason = "keeps the bytes alive")] Py<PyBytes>,
         *const u8,
         usize,
     );
-    // SAFETY: the pointer is to memory of the `bytes` object, which never changes and is owned.
+    // SAFETY: the pointer is to memory of the owned `bytes` object, which never changes.
     unsafe impl Send for Owner {}
     impl AsRef<[u8]> for Owner {
         fn as_ref(&self) -> &[u8] {
-            // SAFETY: the object is owned, so that its bytes are there, and they never change.
+            // SAFETY: the object is owned, so its bytes are alive, and they never change.
             unsafe { std::slice::from_raw_parts(self.1, self.2) }
         }
     }
@@ -77,8 +47,8 @@ fn of_bytes(bytes: &Bound<'_, PyBytes>) -> Bytes {
     Bytes::from_owner(Owner(bytes.clone().unbind(), content.as_ptr(), content.len()))
 }
 
-/// Copies any other buffer, such as a `bytearray` or an array, which may change.
-fn copy(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+/// Copies any other buffer that may change, such as a `bytearray` or an array.
+pub(crate) fn copy(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     let mut view = MaybeUninit::<ffi::Py_buffer>::uninit();
     // SAFETY: `object` is alive, and `view` is memory for a view. The GIL is held.
     let result =
@@ -92,13 +62,13 @@ fn copy(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
         let text = format!("a bytes-like object, or a list of them, is required, not '{kind}'");
         return Err(PyTypeError::new_err(text));
     }
-    // SAFETY: the call succeeded, so that the view is filled in.
+    // SAFETY: the call succeeded, so the view is filled in.
     let mut view = unsafe { view.assume_init() };
     let bytes = if view.len <= 0 {
         Bytes::new()
     } else {
-        // SAFETY: a simple view is contiguous; its memory is there until the view is released, and
-        // other threads of Python cannot change it, as the GIL is held.
+        // SAFETY: a simple view is contiguous. Its memory is valid until the view is released, and
+        // no other Python thread can change it while the GIL is held.
         Bytes::copy_from_slice(unsafe {
             std::slice::from_raw_parts(view.buf.cast::<u8>(), view.len.cast_unsigned())
         })
@@ -108,11 +78,11 @@ fn copy(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     Ok(bytes)
 }
 
-/// Fills in a view of `bytes`, which `owner` has and never changes.
+/// Fills in a view of `bytes`, which `owner` holds and never changes.
 ///
 /// # Safety
 ///
-/// `view` is what Python passes to `__getbuffer__`, and `bytes` live as long as `owner`.
+/// `view` is the argument of `__getbuffer__`, and `bytes` live as long as `owner`.
 pub(crate) unsafe fn fill_view(
     owner: &Bound<'_, PyAny>,
     bytes: &[u8],
@@ -122,7 +92,7 @@ pub(crate) unsafe fn fill_view(
     const READ_ONLY: c_int = 1;
     let start = bytes.as_ptr().cast_mut().cast::<c_void>();
     let length = bytes.len().cast_signed();
-    // SAFETY: the caller's promise. The view takes a reference to `owner`, and is read-only.
+    // SAFETY: promised by the caller. The view takes a reference to `owner`, and is read-only.
     let result =
         unsafe { ffi::PyBuffer_FillInfo(view, owner.as_ptr(), start, length, READ_ONLY, flags) };
     if result == 0 { Ok(()) } else { Err(PyErr::fetch(owner.py())) }

@@ -1,11 +1,11 @@
-//! Outcomes of calls that were sent.
+//! Outcomes of sent calls.
 
 use crate::errors;
 use crate::message::Message;
 use apus_bindings::Failure;
 use pyo3::prelude::*;
 
-/// The outcome of a call that was sent.
+/// The outcome of a sent call.
 #[pyclass(frozen, module = "apus")]
 pub(crate) struct Completion {
     #[pyo3(get)]

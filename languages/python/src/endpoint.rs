@@ -1,12 +1,12 @@
 //! Endpoints.
 
 use crate::address::{Address, target};
-use crate::buffers::payload;
 use crate::completion::Completion;
 use crate::errors;
 use crate::fork::Owned;
 use crate::message::Message;
 use crate::options;
+use crate::payload::payload;
 use crate::request::Request;
 use apus::{CallId, Closed};
 use apus_bindings::{Failure, Patience};
@@ -18,7 +18,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
-/// Client and server at once.
+/// Client and server in one.
 #[pyclass(frozen, module = "apus")]
 pub(crate) struct Endpoint {
     endpoint: Owned<apus_bindings::Endpoint>,
@@ -39,7 +39,8 @@ impl Endpoint {
         Ok(Self { endpoint: Owned::new(endpoint), address })
     }
 
-    /// Waits with `receive` for up to `limit` messages, without the GIL. Signals are handled meanwhile (PY-2).
+    /// Waits with `receive` for up to `limit` messages, without the GIL. Handles signals during the
+    /// wait (PY-2).
     fn wait<T: Send>(
         &self,
         py: Python<'_>,
@@ -63,7 +64,7 @@ impl Endpoint {
         }
     }
 
-    /// Waits for messages, and returns them as a list of `class`.
+    /// Waits for messages and returns them as a list of `class`.
     fn wait_for_many<'py, T: Send, C: IntoPyObject<'py>>(
         &self,
         py: Python<'py>,
@@ -81,11 +82,11 @@ impl Endpoint {
     }
 }
 
-/// A function that waits for messages, and appends up to a number of them.
+/// A function that waits for messages and appends up to a number of them.
 type Receive<T> =
     fn(&apus_bindings::Endpoint, &mut Vec<T>, usize, Patience<'_>) -> Result<usize, Closed>;
 
-/// Runs Python's handlers of signals. Returns whether none of them has raised an exception.
+/// Runs Python's signal handlers. Returns whether none of them raised an exception.
 fn handle_signals(signal: &mut Option<PyErr>) -> bool {
     *signal = Python::attach(|py| py.check_signals()).err();
     signal.is_none()
@@ -171,8 +172,8 @@ impl Endpoint {
         sent.map(CallId::to_bits).map_err(|error| errors::raise(py, &error.into()))
     }
 
-    /// Sends several requests together. Returns the number of those that were sent: fewer if a limit
-    /// is reached.
+    /// Sends several requests together. Returns the number of sent requests: fewer if a limit is
+    /// reached.
     #[pyo3(signature = (to, requests, first_cookie = 0, *, timeout = None, idempotent = false))]
     fn send_many(
         &self,
@@ -203,7 +204,7 @@ impl Endpoint {
             (sent, None)
         });
         match failure {
-            // What was sent before the failure is not lost: the caller counts it.
+            // Requests sent before the failure are not lost: the caller counts them.
             Some(failure) if sent == 0 && !failure.is_back_pressure() => {
                 Err(errors::raise(py, &failure))
             }
@@ -226,14 +227,19 @@ impl Endpoint {
         limit: usize,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.wait_for_many(py, limit, timeout, apus_bindings::Endpoint::recv_completions, Completion::new)
+        self.wait_for_many(
+            py,
+            limit,
+            timeout,
+            apus_bindings::Endpoint::recv_completions,
+            Completion::new,
+        )
     }
 
-    /// Waits for a request. Returns `None` if none has arrived in time.
+    /// Waits for a request. Returns `None` if none arrives in time.
     #[pyo3(signature = (timeout = None))]
     fn recv_request(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Request>> {
-        let mut received =
-            self.wait(py, 1, timeout, apus_bindings::Endpoint::recv_requests)?;
+        let mut received = self.wait(py, 1, timeout, apus_bindings::Endpoint::recv_requests)?;
         received.pop().map(|request| Request::new(py, request)).transpose()
     }
 
@@ -248,7 +254,7 @@ impl Endpoint {
         self.wait_for_many(py, limit, timeout, apus_bindings::Endpoint::recv_requests, Request::new)
     }
 
-    /// Waits until the peers have acknowledged everything. Returns whether they have in time.
+    /// Waits until the peers have acknowledged all messages. Returns whether they did in time.
     fn drain(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let timeout = options::duration(timeout)?;
         let endpoint = self.endpoint.get(py)?;
@@ -268,13 +274,13 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The descriptor that is readable while completions may be there.
+    /// The descriptor that is readable while completions may be available.
     fn _completion_descriptor(&self, py: Python<'_>) -> PyResult<RawFd> {
         let descriptor = self.endpoint.get(py)?.completion_descriptor();
         descriptor.map(|fd| fd.as_raw_fd()).map_err(|failure| errors::raise(py, &failure))
     }
 
-    /// The descriptor that is readable while requests may be there.
+    /// The descriptor that is readable while requests may be available.
     fn _request_descriptor(&self, py: Python<'_>) -> PyResult<RawFd> {
         let descriptor = self.endpoint.get(py)?.request_descriptor();
         descriptor.map(|fd| fd.as_raw_fd()).map_err(|failure| errors::raise(py, &failure))
@@ -306,7 +312,7 @@ impl Endpoint {
     }
 }
 
-/// Returns whether an exception says that the endpoint was shut down.
+/// Returns whether an exception means that the endpoint was shut down.
 fn is_closed(py: Python<'_>, error: &PyErr) -> bool {
     let kind = error.value(py).getattr("kind").and_then(|kind| kind.extract::<String>());
     kind.is_ok_and(|kind| kind == "closed")

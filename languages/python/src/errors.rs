@@ -1,4 +1,4 @@
-//! Errors as exceptions of `apus/errors.py`.
+//! Conversion of errors to the exceptions of `apus/errors.py`.
 
 use apus::Execution;
 use apus_bindings::Failure;

@@ -1,4 +1,4 @@
-//! Values that belong to the process that made them.
+//! Values that belong to the process that created them.
 
 use crate::errors;
 use apus_bindings::{Failure, Status};
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Number of forks between the first process and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// Notes that this process is the child of a fork.
+/// Records that this process is the child of a fork.
 #[pyfunction(name = "_forked")]
 pub(crate) fn forked() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A value of one process. In a child of that process it cannot be used, and is leaked instead of
-/// freed: a thread that is not in the child may hold its locks (PY-3).
+/// A value of one process. A child of that process cannot use it, and leaks it instead of freeing
+/// it: a thread that does not exist in the child may hold its locks (PY-3).
 pub(crate) struct Owned<T> {
     value: ManuallyDrop<T>,
     generation: u32,
@@ -57,6 +57,6 @@ impl<T> Drop for Owned<T> {
 /// The only unsafe code of this file.
 #[allow(unsafe_code)]
 fn drop_value<T>(value: &mut ManuallyDrop<T>) {
-    // SAFETY: called once, by the drop of the owner, after which nothing can reach the value.
+    // SAFETY: called once, when the owner is dropped; the value is unreachable afterwards.
     unsafe { ManuallyDrop::drop(value) };
 }

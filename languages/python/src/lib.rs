@@ -1,11 +1,11 @@
 //! The compiled part of the Python package `apus`: endpoints, messages and requests.
 //!
-//! `apus/_apus.pyi` documents each class; this crate translates types only. What holds:
+//! `apus/_apus.pyi` documents each class; this crate only translates types. Invariants:
 //!
 //! - **PY-1** The GIL is not held while a function waits or sends.
 //! - **PY-2** A function that waits returns to Python at intervals to handle signals.
-//! - **PY-3** What an endpoint of a parent process owns is neither used nor freed after a fork: the
-//!   threads that hold its locks are not in the child.
+//! - **PY-3** After a fork, the resources of the parent's endpoints are neither used nor freed: the
+//!   threads that hold their locks do not exist in the child.
 
 mod address;
 mod buffers;
@@ -15,6 +15,7 @@ mod errors;
 mod fork;
 mod message;
 mod options;
+mod payload;
 mod request;
 
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! Bytes that were received.
+//! Received bytes.
 
 use crate::buffers;
 use apus::Bytes;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
 use std::ffi::c_int;
 
-/// Bytes that were received: a bytes-like object that owns the message without a copy.
+/// Received bytes: a bytes-like object that owns the message without a copy.
 #[pyclass(frozen, module = "apus")]
 pub(crate) struct Message(Bytes);
 
@@ -32,14 +32,18 @@ impl Message {
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Py<PyAny> {
-        match buffers::equals(other, &self.0) {
+        let equal = match other.cast_exact::<Self>() {
+            Ok(message) => Some(message.get().0 == self.0),
+            Err(_) => buffers::equals(other, &self.0),
+        };
+        match equal {
             Some(equal) => PyBool::new(py, equal).to_owned().into_any().unbind(),
             None => py.NotImplemented(),
         }
     }
 
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        // That of equal `bytes`.
+        // Equal to the hash of equal `bytes`.
         PyBytes::new(py, &self.0).hash()
     }
 

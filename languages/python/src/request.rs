@@ -1,18 +1,18 @@
 //! Requests at a server.
 
 use crate::address::Address;
-use crate::buffers;
 use crate::errors;
 use crate::fork::Owned;
 use crate::message::Message;
+use crate::payload::payload;
 use apus_bindings::{Failure, Status};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// A request that has arrived, to be answered once.
+/// A received request, to be answered once.
 #[pyclass(frozen, module = "apus")]
 pub(crate) struct Request {
-    /// `None` once it is answered.
+    /// `None` after the reply.
     request: Owned<Mutex<Option<apus_bindings::Request>>>,
     payload: Py<Message>,
     peer: Address,
@@ -51,8 +51,8 @@ impl Request {
 
     /// Sends the response.
     fn reply(&self, py: Python<'_>, response: &Bound<'_, PyAny>) -> PyResult<()> {
-        // First: a response of a wrong type leaves the request as it is.
-        let response = buffers::payload(response)?;
+        // Convert first, so that a response of a wrong type leaves the request unchanged.
+        let response = payload(response)?;
         let request = self.take(py)?;
         let result = py.detach(|| request.reply(response));
         result.map_err(|failure| errors::raise(py, &failure))
@@ -70,14 +70,14 @@ impl Request {
     }
 }
 
-/// Sends the responses of several requests. Returns the number of clients that do not wait any more.
+/// Sends the responses of several requests. Returns the number of clients that no longer wait.
 #[pyfunction]
 pub(crate) fn reply_all(
     py: Python<'_>,
     replies: Vec<(Bound<'_, Request>, Bound<'_, PyAny>)>,
 ) -> PyResult<usize> {
     let payloads: PyResult<Vec<_>> =
-        replies.iter().map(|(_, response)| buffers::payload(response)).collect();
+        replies.iter().map(|(_, response)| payload(response)).collect();
     let requests: PyResult<Vec<_>> =
         replies.iter().map(|(request, _)| request.get().take(py)).collect();
     let (payloads, requests) = (payloads?, requests?);

@@ -50,5 +50,5 @@ def serve() -> Iterator[Callable[..., apus.Address]]:
 
 @pytest.fixture
 def echo(serve: Callable[..., apus.Address]) -> apus.Address:
-    """The address of a server that returns what it gets."""
+    """The address of an echo server."""
     return serve(lambda request: request.reply(request.payload))

@@ -73,7 +73,7 @@ def test_errors_are_typed() -> None:
                 await client.call(server.address, b"slow", timeout=0.01)
             assert isinstance(timeout.value, apus.DeadlineExceeded)
             call = asyncio.create_task(client.call(server.address, b"drop me"))
-            # The call that ran out of time may be there as well.
+            # The call that timed out may have arrived as well.
             while not call.done():
                 for request in await server.recv_requests():
                     request.abandon()
@@ -107,7 +107,7 @@ def test_a_cancelled_task_cancels_its_call() -> None:
                 request.reply(b"too late")
             except apus.ClientGone:
                 pass
-            # Both ends work on.
+            # Both ends continue to work.
             again = asyncio.create_task(client.call(server.address, b"z"))
             async for request in server:
                 if request.payload == b"z":
@@ -181,7 +181,8 @@ def test_closing_ends_all_that_waits() -> None:
 
 
 def test_a_loop_that_is_busy_keeps_no_peer_waiting(client: apus.Endpoint) -> None:
-    """A long message needs grants, which the engine's thread sends while the event loop does not run."""
+    """A long message needs grants, which the engine's thread sends while the event loop does not
+    run."""
 
     async def test() -> None:
         server = await apus.aio.Endpoint.bind("127.0.0.1:0", local=False)
@@ -189,7 +190,7 @@ def test_a_loop_that_is_busy_keeps_no_peer_waiting(client: apus.Endpoint) -> Non
         await asyncio.sleep(0)
         long = bytes(20_000_000)
         client.send(server.address, long)
-        # Blocks the event loop until the engine has received everything and says so.
+        # Blocks the event loop until the engine has received the whole message.
         select.select([server._endpoint._request_descriptor()], [], [], 60)
         with pytest.raises(asyncio.InvalidStateError):
             receiver.result()

@@ -90,7 +90,7 @@ def test_a_limit_is_an_error_for_those_that_do_not_wait(serve: Callable[..., apu
         with pytest.raises(apus.NoRoom):
             for cookie in range(100):
                 client.send(server, b"", cookie, wait_for_room=False)
-        # Both have left, and there is no room for another.
+        # Both were sent, and there is no room for another.
         assert client.send_many(server, [b""] * 5, 100) == 0
 
 
@@ -115,7 +115,7 @@ def test_a_closed_endpoint_says_so(client: apus.Endpoint, echo: apus.Address) ->
 def test_signals_are_handled_while_a_call_waits(
     client: apus.Endpoint, serve: Callable[..., apus.Address]
 ) -> None:
-    # Ignored where the tests run in the background of a shell, and Python leaves it so.
+    # A shell ignores it for background jobs, and Python keeps that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     held: list[apus.Request] = []
 
@@ -126,7 +126,8 @@ def test_signals_are_handled_while_a_call_waits(
     server = serve(interrupt)
     with pytest.raises(KeyboardInterrupt):
         client.call(server, b"")
-    # The call was cancelled, and the endpoint works on. The signal may come before the wait or during it.
+    # The call was cancelled, and the endpoint still works. The signal may arrive before or during
+    # the wait.
     for wait in (client.recv_completions, client.recv_request):
         with pytest.raises(KeyboardInterrupt):
             threading.Timer(0, signal.raise_signal, [signal.SIGINT]).start()
@@ -138,7 +139,7 @@ def test_other_threads_run_while_a_call_waits(client: apus.Endpoint) -> None:
     responses: list[apus.Message] = []
     caller = threading.Thread(target=lambda: responses.append(client.call(server.address, b"x")))
     caller.start()
-    # The caller waits for this thread, which it would not let run if it held the GIL.
+    # The caller waits for this thread, which could not run if the caller held the GIL.
     request = server.recv_request(60)
     assert request is not None
     request.reply(b"y")

@@ -1,4 +1,4 @@
-"""The exceptions, beside the list of statuses of the engine."""
+"""The exceptions, compared with the engine's list of statuses."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ def test_every_status_has_an_exception() -> None:
     source = Path(__file__).parents[2] / "languages/bindings/src/status.rs"
     names = set(re.findall(r'c"([a-z_]+)"\)', source.read_text()))
     assert len(names) > 30
-    # These four are mistakes of the package itself.
+    # These four are bugs of the package itself.
     assert names - set(errors._CLASSES) == {"ok", "no_descriptors", "internal", "other"}
     assert set(errors._CLASSES) <= names
 

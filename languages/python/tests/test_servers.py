@@ -130,7 +130,7 @@ def test_a_child_of_a_fork_cannot_use_its_parents_endpoints(client: apus.Endpoin
                         assert "belongs to the parent" in str(error)
                     else:
                         raise AssertionError("it works")
-                # Freeing them is harmless, and endpoints of the child work.
+                # Freeing them is harmless, and the child's own endpoints work.
                 del client, request, use
                 with apus.Endpoint.client() as own:
                     assert own.call(echo, b"from the child") == b"from the child"

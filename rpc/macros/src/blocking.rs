@@ -1,11 +1,12 @@
 //! The client for threads.
 
-use crate::expand::{arguments_type, method_function, option_setters};
+use crate::methods::{arguments_type, method_function};
 use crate::model::{Method, Service};
+use crate::setters::option_setters;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
-/// Returns the client of the methods without streams; nothing if there are none.
+/// Returns the client for the methods without streams; `None` if there are no such methods.
 pub(crate) fn expand(service: &Service) -> Option<TokenStream> {
     let unary =
         |method: &&Method| method.stream.is_none() && !method.result.is_stream && !method.notify;
@@ -22,7 +23,7 @@ pub(crate) fn expand(service: &Service) -> Option<TokenStream> {
     Some(quote! {
         #[doc = #summary]
         ///
-        /// A clone is cheap, and any number of threads may call at a time.
+        /// Clones are cheap, and any number of threads may call at the same time.
         #[derive(Clone, Debug)]
         #[allow(dead_code, reason = "an application may use a part of what is generated")]
         #visibility struct #client {
@@ -63,8 +64,8 @@ fn expand_method(service: &Service, method: &Method) -> TokenStream {
         ///
         /// # Errors
         ///
-        /// The method's own error, if it has one, or the status of a call that failed. `execution` says whether it may have been
-        /// executed.
+        /// The method's own error, if it has one, or the status of a failed call. `execution`
+        /// returns whether it may have been executed.
         #visibility fn #name(&self, #(#parameters,)*) -> ::core::result::Result<#value, #failure> {
             let request = #krate::typed::request::<#codec, #arguments>(
                 &self.options, #method_fn(), &(#(#names,)*),

@@ -1,10 +1,10 @@
-//! What a trait must be to become a service, and the messages if it is not.
+//! Requirements on the trait of a service, and the error messages.
 
 use proc_macro2::TokenStream;
 use syn::spanned::Spanned;
 use syn::{FnArg, Item, ItemTrait, Pat, TraitItem, TraitItemFn, Type};
 
-/// Names of methods that generated clients have.
+/// Reserved names: methods of generated clients.
 const RESERVED: [&str; 6] =
     ["new", "with_timeout", "with_metadata", "with_notifications", "notifications", "clone"];
 

@@ -1,6 +1,8 @@
 //! The code of a service: the trait, its client, and its handler.
 
+use crate::methods::{arguments_type, expand_methods, method_function, wire_name};
 use crate::model::{Method, Output, Service};
+use crate::setters::option_setters;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -14,7 +16,8 @@ pub(crate) fn expand(service: &Service) -> TokenStream {
     let blocking = crate::blocking::expand(service);
     let server = expand_server(service);
     quote! {
-        // First, so that the compiler reports a type that cannot be sent there, in words, before anything else.
+        // First, so that the compiler reports a type that cannot be sent here, with a clear
+        // message, before other errors.
         const _: () = {
             #checks
         };
@@ -47,7 +50,7 @@ fn expand_trait(item: &ItemTrait) -> TokenStream {
     quote!(#item)
 }
 
-/// Says at each type whether it can be sent.
+/// Generates a check, at each type, that it can be sent.
 fn expand_checks(service: &Service) -> TokenStream {
     let krate = &service.krate;
     let types = service.methods.iter().flat_map(types_of).map(|of| {
@@ -68,57 +71,6 @@ fn types_of(method: &Method) -> impl Iterator<Item = &Type> {
     arguments.chain(stream).chain([&method.result.value]).chain(&method.result.error)
 }
 
-fn methods_module(service: &Service) -> Ident {
-    format_ident!("__{}_methods", service.item.ident.to_string().to_lowercase())
-}
-
-fn method_static(method: &Method) -> Ident {
-    format_ident!("{}", method.ident.to_string().trim_start_matches("r#").to_uppercase())
-}
-
-fn wire_name(method: &Method) -> String {
-    method.ident.to_string().trim_start_matches("r#").to_owned()
-}
-
-/// A function for each method, with its static: types are named as in the trait's own scope.
-fn expand_methods(service: &Service) -> TokenStream {
-    let (krate, codec, module) = (&service.krate, &service.codec, methods_module(service));
-    let statics = service.methods.iter().map(|method| {
-        let path = format!("{}/{}", service.name, wire_name(method));
-        let name = format_ident!("{}_{}", module, wire_name(method));
-        let upper = method_static(method);
-        let idempotent = method.idempotent;
-        let arguments = arguments_type(method);
-        let parts = method.stream.as_ref().map_or_else(|| quote!(()), |(_, of)| quote!(#of));
-        let Output { value, is_stream, error } = &method.result;
-        let value = if *is_stream { quote!((u8, #value)) } else { quote!((#value,)) };
-        let error = error.as_ref().map_or_else(|| quote!(()), |of| quote!(#of));
-        quote_spanned! {method.span=>
-            #[doc(hidden)]
-            #[allow(non_snake_case)]
-            fn #name() -> &'static #krate::typed::Method {
-                static #upper: #krate::typed::Method = #krate::typed::Method::new(
-                    #path,
-                    #idempotent,
-                    #krate::typed::Shape::<#codec, #arguments, #parts, #value, #error>::signature,
-                );
-                &#upper
-            }
-        }
-    });
-    quote!(#(#statics)*)
-}
-
-pub(crate) fn method_function(service: &Service, method: &Method) -> Ident {
-    format_ident!("{}_{}", methods_module(service), wire_name(method))
-}
-
-/// The arguments but a stream, as a tuple.
-pub(crate) fn arguments_type(method: &Method) -> TokenStream {
-    let types = method.arguments.iter().map(|(_, of)| of);
-    quote!((#(#types,)*))
-}
-
 fn expand_client(service: &Service) -> TokenStream {
     let krate = &service.krate;
     let (the_trait, visibility) = (&service.item.ident, &service.item.vis);
@@ -126,7 +78,7 @@ fn expand_client(service: &Service) -> TokenStream {
     let summary = format!("Client of [`{the_trait}`].");
     let methods = service.methods.iter().map(|method| expand_client_method(service, method));
     let notifies = service.methods.iter().any(|method| method.notify);
-    // In the client and not in its options: `typed` is below notifications.
+    // Part of the client rather than of its options: `typed` is below notifications.
     let (field, start) = match notifies {
         true => (
             quote!(notifications: #krate::Notifications,),
@@ -136,14 +88,16 @@ fn expand_client(service: &Service) -> TokenStream {
     };
     let accessors = notifies.then(|| {
         quote! {
-            /// Sets what sends the notifications, and limits and counts them. Clones of a client share it.
+            /// Sets the sender of notifications, which limits and counts them. Clones of a client
+            /// share it.
             #[must_use]
             #visibility fn with_notifications(mut self, notifications: #krate::Notifications) -> Self {
                 self.notifications = notifications;
                 self
             }
 
-            /// Returns what sends the notifications of this client and its clones, and counts how they end.
+            /// Returns the sender of notifications of this client and its clones, which counts
+            /// their outcomes.
             #visibility const fn notifications(&self) -> &#krate::Notifications {
                 &self.notifications
             }
@@ -153,7 +107,7 @@ fn expand_client(service: &Service) -> TokenStream {
     quote! {
         #[doc = #summary]
         ///
-        /// A clone is cheap, and any number of tasks may call at a time.
+        /// Clones are cheap, and any number of tasks may call at the same time.
         #[derive(Clone, Debug)]
         #visibility struct #client<S = #krate::Channel> {
             service: S,
@@ -163,7 +117,8 @@ fn expand_client(service: &Service) -> TokenStream {
 
         #[allow(dead_code, reason = "an application may use a part of what is generated")]
         impl<S: #krate::typed::Service> #client<S> {
-            /// Returns a client that sends its calls through `service`: a channel, or layers around one.
+            /// Returns a client that sends its calls through `service`: a channel, or layers around
+            /// one.
             #visibility fn new(service: S) -> Self {
                 Self { service, options: ::core::default::Default::default(), #start }
             }
@@ -173,26 +128,6 @@ fn expand_client(service: &Service) -> TokenStream {
             #accessors
 
             #(#methods)*
-        }
-    }
-}
-
-/// The methods with which the clients for tasks and for threads set the options of their calls.
-pub(crate) fn option_setters(service: &Service) -> TokenStream {
-    let (krate, visibility) = (&service.krate, &service.item.vis);
-    quote! {
-        /// Sets the time after which a call fails. A call that a handler makes also ends with the call that it serves.
-        #[must_use]
-        #visibility fn with_timeout(mut self, timeout: ::core::time::Duration) -> Self {
-            self.options.timeout = ::core::option::Option::Some(timeout);
-            self
-        }
-
-        /// Sets the metadata that is sent with each call.
-        #[must_use]
-        #visibility fn with_metadata(mut self, metadata: #krate::Metadata) -> Self {
-            self.options.metadata = metadata;
-            self
         }
     }
 }
@@ -233,7 +168,8 @@ fn expand_client_method(service: &Service, method: &Method) -> TokenStream {
         return quote_spanned! {method.span=>
             #(#docs)*
             ///
-            /// Returns when the request is sent, and does not wait for its answer: `notifications` counts how it ends.
+            /// Returns when the request is sent, without waiting for the response: `notifications`
+            /// counts the outcome.
             ///
             /// # Errors
             ///
@@ -247,9 +183,9 @@ fn expand_client_method(service: &Service, method: &Method) -> TokenStream {
         };
     }
     let errors = if error.is_some() {
-        "The method's own error, or the status of a call that failed. `execution` says whether it may have been executed."
+        "The method's own error, or the status of a failed call. `execution` returns whether it may have been executed."
     } else {
-        "The status of a call that failed; its `execution` says whether it may have been executed."
+        "The status of a failed call; its `execution` returns whether it may have been executed."
     };
     quote_spanned! {method.span=>
         #(#docs)*

@@ -1,13 +1,18 @@
 //! The attribute `service`, which makes a service of a trait: a client, and a handler for servers.
 //!
-//! Applications reach it as `apus::service` (feature `rpc` of `apus`) or `apus_rpc::service`; what it generates uses the
-//! crate `apus-rpc`.
+//! Applications reach it as `apus::service` (feature `rpc` of `apus`) or `apus_rpc::service`; what
+//! it generates uses the crate `apus-rpc`. A feature of `apus` cannot depend on a crate that
+//! depends on `apus`, so this crate depends on neither, and an application has both among its
+//! dependencies (`crate = path` names another place). The code of services inside `apus` would
+//! bring serde and all layers above it into the transport.
 
 mod blocking;
 mod check;
 mod expand;
+mod methods;
 mod model;
 mod options;
+mod setters;
 
 use proc_macro::TokenStream;
 
@@ -26,19 +31,21 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// The trait stays, for servers to implement: its methods may be written as `async fn`. In addition there are
+/// The trait is kept, for servers to implement; its methods may be written as `async fn`. The
+/// attribute adds
 ///
 /// - `StoreClient`, with the methods of the trait. A method that returns `T` returns `Result<T, Status>` at the client; one
 ///   that returns `Result<T, E>` returns `Result<T, ServiceError<E>>`. `StoreClient::new` takes a `Channel`, or layers
 ///   around one.
-/// - `StoreBlockingClient`, with the methods that have no streams, for threads: `StoreBlockingClient::new` takes a
-///   `BlockingChannel`.
+/// - `StoreBlockingClient`, with the methods without streams, for threads:
+///   `StoreBlockingClient::new` takes a `BlockingChannel`.
 /// - `StoreServer`, a handler: `Server::new(endpoint).add_service(StoreServer::new(store))`.
 ///
-/// Arguments and results are types of serde that own what they have. `Streaming<T>` as the last argument, as the result, or as
-/// the `T` of a `Result` is a stream. A `#[notify]` method has no result: its client returns when the request is sent, and
-/// `StoreClient::notifications` counts how requests end. `#[idempotent]` declares that executing a request twice is harmless, so that it may be
-/// retried and hedged.
+/// Arguments and results are owned types with serde's traits. `Streaming<T>` as the last argument,
+/// as the result, or as the `T` of a `Result` is a stream. A `#[notify]` method has no result: its
+/// client returns when the request is sent, and `StoreClient::notifications` counts the outcomes.
+/// `#[idempotent]` declares that executing a request twice is harmless, so that it may be retried
+/// and hedged.
 ///
 /// # Options
 ///
@@ -48,13 +55,14 @@ use proc_macro::TokenStream;
 ///
 /// # How a service may change
 ///
-/// Methods may be added; a client that calls a method that the server does not have gets `UNIMPLEMENTED`, not executed. The arguments and
-/// results of a method stay as they are: with postcard a change of a type in them, also of a field or a variant deep
-/// inside, is `FAILED_PRECONDITION`, not executed. What needs other types is another method.
-/// `docs/rpc/services.md` in the repository has the rules.
+/// Methods may be added; calls of a method that the server lacks fail with `UNIMPLEMENTED`, not
+/// executed. The arguments and results of a method must not change: with postcard, a change of one
+/// of their types, even of a nested field or variant, makes calls fail with `FAILED_PRECONDITION`,
+/// not executed. Add a new method for other types. `docs/rpc/services.md` in the repository has the
+/// rules.
 #[proc_macro_attribute]
 pub fn service(options: TokenStream, item: TokenStream) -> TokenStream {
-    let expanded = options::Options::parse(options.into())
+    let expanded = options::ServiceOptions::parse(options.into())
         .and_then(|options| Ok((options, check::parse_trait(item.into())?)))
         .and_then(|(options, item)| Ok(expand::expand(&model::Service::new(options, item)?)));
     expanded.unwrap_or_else(|error| error.to_compile_error()).into()

@@ -1,6 +1,6 @@
-//! A service as the expansion sees it.
+//! The parsed service, input of the expansion.
 
-use crate::options::Options;
+use crate::options::ServiceOptions;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::{
@@ -23,9 +23,9 @@ pub(crate) struct Method {
     pub(crate) ident: Ident,
     pub(crate) docs: Vec<Attribute>,
     pub(crate) idempotent: bool,
-    /// Clients do not wait for the answer.
+    /// Clients do not wait for the response.
     pub(crate) notify: bool,
-    /// Names and types of the arguments but a stream.
+    /// Names and types of the arguments except a stream.
     pub(crate) arguments: Vec<(Ident, Type)>,
     /// Name and type of the parts of the last argument, if it is a stream.
     pub(crate) stream: Option<(Ident, Type)>,
@@ -33,7 +33,7 @@ pub(crate) struct Method {
     pub(crate) span: Span,
 }
 
-/// What a method returns.
+/// The result of a method.
 pub(crate) struct Output {
     /// The value, or the parts of the stream.
     pub(crate) value: Type,
@@ -42,7 +42,7 @@ pub(crate) struct Output {
 }
 
 impl Service {
-    pub(crate) fn new(options: Options, mut item: ItemTrait) -> syn::Result<Self> {
+    pub(crate) fn new(options: ServiceOptions, mut item: ItemTrait) -> syn::Result<Self> {
         let name = options.name.map_or_else(|| item.ident.to_string(), |name| name.value());
         let krate = options.krate.unwrap_or_else(|| parse_quote!(::apus_rpc));
         let codec = options.codec.unwrap_or_else(|| parse_quote!(#krate::Postcard));
@@ -57,7 +57,7 @@ impl Service {
 }
 
 impl Method {
-    /// Takes what is the attribute's own out of the method.
+    /// Removes the attribute's own markers from the method.
     fn new(method: &mut TraitItemFn) -> syn::Result<Self> {
         let mut take = |name: &str| {
             let before = method.attrs.len();
@@ -121,7 +121,7 @@ fn one_part(of: &Type) -> syn::Error {
     syn::Error::new(of.span(), "write the type of the parts: `Streaming<T>`")
 }
 
-/// Returns the types that a type called `name` is made of; `None` if it has another name.
+/// Returns the type arguments of a type called `name`; `None` if it has another name.
 fn generic(of: &Type, name: &str) -> Option<Vec<Type>> {
     let Type::Path(path) = of else { return None };
     let last = path.path.segments.last()?;

@@ -5,16 +5,16 @@ use syn::parse::Parser;
 use syn::{LitStr, Path, Token};
 
 /// The options of a service.
-pub(crate) struct Options {
+pub(crate) struct ServiceOptions {
     /// Name on the wire.
     pub(crate) name: Option<LitStr>,
     /// Format of arguments and results.
     pub(crate) codec: Option<Path>,
-    /// Where `apus-rpc` is.
+    /// Path of `apus-rpc`.
     pub(crate) krate: Option<Path>,
 }
 
-impl Options {
+impl ServiceOptions {
     pub(crate) fn parse(tokens: TokenStream) -> syn::Result<Self> {
         let mut options = Self { name: None, codec: None, krate: None };
         let parser = syn::meta::parser(|meta| {
@@ -26,7 +26,7 @@ impl Options {
                 options.codec = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("crate") {
                 let value = meta.value()?;
-                // As a string, too, since `crate = crate` reads oddly.
+                // A string is accepted as well, since `crate = crate` reads oddly.
                 options.krate = Some(if value.peek(LitStr) {
                     value.parse::<LitStr>()?.parse()?
                 } else if value.peek(Token![crate]) {
@@ -47,7 +47,7 @@ impl Options {
     }
 }
 
-/// Checks the name of a service: it precedes a `/` on the wire, and a method follows.
+/// Checks the name of a service: on the wire, `/` and a method follow it.
 fn check_name(name: &LitStr) -> syn::Result<()> {
     let text = name.value();
     if text.is_empty() || text.len() > 128 || text.contains('/') {

@@ -1,4 +1,4 @@
-//! What the compiler says about traits that are no services.
+//! Compiler messages about traits that are not services.
 
 #[test]
 fn the_compiler_says_what_is_no_service() {

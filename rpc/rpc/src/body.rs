@@ -1,4 +1,4 @@
-//! The content of a request or a response: one message, or parts that come over time.
+//! The content of a request or a response: one message, or parts that arrive over time.
 
 use crate::code::Code;
 use crate::metadata::Metadata;
@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 /// A part of a [`Body`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// Bytes. Their boundaries mean nothing: parts may be joined on the way.
+    /// Bytes. Their boundaries are not significant: parts may be joined in transit.
     Data(Bytes),
     /// Metadata that ends the body.
     Trailers(Metadata),
@@ -22,7 +22,8 @@ pub enum Frame {
 
 type Parts = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
 
-/// The content of a request or a response. It is *complete* if all of it is in memory; otherwise the rest is a stream.
+/// The content of a request or a response. A body is *complete* if all of it is in memory;
+/// otherwise the rest is a stream.
 ///
 /// A body is itself a stream of [`Frame`]s.
 #[derive(Default)]
@@ -39,12 +40,12 @@ impl Body {
         Self::default()
     }
 
-    /// Returns a body whose parts come from `parts`. An error ends it, as trailers do.
+    /// Returns a body of the parts that `parts` yields. An error ends it, as trailers do.
     pub fn stream(parts: impl Stream<Item = Result<Frame, Status>> + Send + 'static) -> Self {
         Self { rest: Some(Box::pin(parts)), ..Self::default() }
     }
 
-    /// Returns a body that begins with `data`.
+    /// Returns a body that starts with `data`.
     pub(crate) fn followed_by(
         data: Bytes,
         parts: impl Stream<Item = Result<Frame, Status>> + Send + 'static,
@@ -54,7 +55,7 @@ impl Body {
         body
     }
 
-    /// Returns what `body` has in memory, followed by a failure.
+    /// Returns the data that `body` has in memory, followed by a failure.
     pub(crate) fn failing(body: Self, status: Status) -> Self {
         Self { rest: Some(Box::pin(Failure(Some(status)))), ..body }
     }
@@ -71,20 +72,20 @@ impl Body {
         self.ready.len()
     }
 
-    /// Sets the metadata behind the content of a complete body.
+    /// Sets the metadata after the content of a complete body.
     #[must_use]
     pub fn with_trailers(mut self, trailers: Metadata) -> Self {
         self.trailers = trailers;
         self
     }
 
-    /// Returns the metadata behind the content of a complete body; of a stream it comes as a frame.
+    /// Returns the metadata after the content of a complete body. A stream yields it as a frame.
     #[must_use]
     pub const fn trailers(&self) -> &Metadata {
         &self.trailers
     }
 
-    /// Takes the metadata behind the content of a complete body.
+    /// Takes the metadata after the content of a complete body.
     pub(crate) fn into_trailers(self) -> Metadata {
         self.trailers
     }
@@ -108,7 +109,7 @@ impl Body {
         std::future::poll_fn(|cx| self.poll_part(cx)).await
     }
 
-    /// Waits for all of the body, and returns it as one message. Content that is complete in one piece is not copied.
+    /// Waits for the whole body, and returns it as one message. Content in one piece is not copied.
     ///
     /// # Errors
     ///
@@ -131,8 +132,9 @@ impl Body {
         Ok(all.freeze())
     }
 
-    /// Takes what is available at once into memory, until the body pauses, ends, or has `limit` bytes there in more than
-    /// one piece: after one piece of any length the end is still noticed.
+    /// Reads the immediately available parts into memory until the body pauses, ends, or has
+    /// `limit` bytes in more than one piece. After a single piece of any length it still polls for
+    /// the end.
     pub(crate) fn poll_gather(&mut self, cx: &mut Context<'_>, limit: usize) -> Result<(), Status> {
         while self.ready.count() < 2 || self.ready.len() < limit {
             let Some(rest) = &mut self.rest else { break };
@@ -153,7 +155,7 @@ impl Body {
         Ok(())
     }
 
-    /// Takes what is available at once into memory.
+    /// Reads the immediately available parts into memory.
     pub(crate) async fn gather(&mut self, limit: usize) -> Result<(), Status> {
         if self.rest.is_none() {
             return Ok(());
@@ -161,7 +163,7 @@ impl Body {
         std::future::poll_fn(|cx| Poll::Ready(self.poll_gather(cx, limit))).await
     }
 
-    /// Takes what is in memory out of the body.
+    /// Removes the data in memory from the body.
     pub(crate) fn take_ready(&mut self) -> Pieces {
         std::mem::take(&mut self.ready)
     }
@@ -189,7 +191,7 @@ impl Body {
     }
 }
 
-/// Nothing but a failure.
+/// A failure without content.
 struct Failure(Option<Status>);
 
 impl Stream for Failure {

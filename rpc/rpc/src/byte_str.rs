@@ -1,15 +1,16 @@
-//! Text that shares the memory of the message it came in.
+//! Text that shares the memory of its message.
 
 use bytes::Bytes;
 use std::fmt;
 use std::ops::Deref;
 
-/// UTF-8 text in reference-counted memory: the name of a method, without a copy out of its message.
+/// UTF-8 text in reference-counted memory, such as the name of a method, without a copy out of its
+/// message.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ByteStr(Bytes);
 
 impl ByteStr {
-    /// Returns text that is part of the program.
+    /// Returns static text.
     #[must_use]
     pub const fn from_static(text: &'static str) -> Self {
         Self(Bytes::from_static(text.as_bytes()))
@@ -19,7 +20,7 @@ impl ByteStr {
     ///
     /// # Errors
     ///
-    /// The position of the first byte that is no UTF-8.
+    /// The position of the first invalid byte.
     pub fn from_utf8(bytes: Bytes) -> Result<Self, std::str::Utf8Error> {
         std::str::from_utf8(&bytes)?;
         Ok(Self(bytes))
@@ -28,7 +29,8 @@ impl ByteStr {
     /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // Checked where it was made. The check is repeated instead of an unsafe block: names are short.
+        // Checked at construction. The check is repeated instead of an unsafe block, since names
+        // are short.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 

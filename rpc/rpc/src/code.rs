@@ -1,9 +1,9 @@
-//! Codes of statuses.
+//! Status codes.
 
 use std::fmt;
 
-/// What a call came to. Numbers and names are gRPC's (the page "Status codes and their use in gRPC"), so that a
-/// gateway and a person need no second table.
+/// The outcome of a call. Numbers and names are gRPC's (the page "Status codes and their use in
+/// gRPC"), so that gateways and people need no second table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Code {
@@ -12,27 +12,28 @@ pub enum Code {
     Ok = 0,
     /// The caller cancelled the call.
     Cancelled = 1,
-    /// Nothing better is known.
+    /// No better code is known.
     Unknown = 2,
-    /// The request is wrong, whatever the state of the server.
+    /// The request is invalid in any state of the server.
     InvalidArgument = 3,
     /// The deadline of the call passed.
     DeadlineExceeded = 4,
-    /// What was asked for does not exist.
+    /// The requested entity does not exist.
     NotFound = 5,
-    /// What should be created exists already.
+    /// The entity to be created exists already.
     AlreadyExists = 6,
-    /// The caller may not do that.
+    /// The caller lacks the permission.
     PermissionDenied = 7,
-    /// A quota, a limit or a memory is used up.
+    /// A quota, a limit or memory is exhausted.
     ResourceExhausted = 8,
-    /// The state of the server does not allow it, or client and server were built from different services.
+    /// The state of the server does not allow the request, or client and server were built from
+    /// different services.
     FailedPrecondition = 9,
     /// The operation was aborted, for example by a conflict.
     Aborted = 10,
-    /// The request lies outside of what exists.
+    /// The request is past the valid range.
     OutOfRange = 11,
-    /// The server has no such method.
+    /// The server does not have the method.
     Unimplemented = 12,
     /// The server is broken, for example because the handler panicked.
     Internal = 13,
@@ -40,7 +41,7 @@ pub enum Code {
     Unavailable = 14,
     /// Data was lost.
     DataLoss = 15,
-    /// The caller has not shown who it is.
+    /// The caller has not proved its identity.
     Unauthenticated = 16,
 }
 

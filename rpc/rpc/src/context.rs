@@ -1,4 +1,4 @@
-//! What a call inherits from the call that is being served: the deadline and the trace.
+//! Context that a call inherits from the call being served: the deadline and the trace.
 
 use crate::trace_context::TraceContext;
 use std::time::Instant;
@@ -7,9 +7,10 @@ tokio::task_local! {
     static CURRENT: Context;
 }
 
-/// The deadline and the trace of the call that the current task serves. Calls that the handler makes inherit both.
+/// The deadline and the trace of the call that the current task serves. Calls made by the handler
+/// inherit both.
 ///
-/// A task that the handler spawns inherits nothing by itself: wrap its future in [`Context::scope`].
+/// A spawned task does not inherit them automatically: wrap its future in [`Context::scope`].
 ///
 /// ```
 /// use apus_rpc::Context;
@@ -30,7 +31,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Returns the context of the current task; an empty one outside of a handler.
+    /// Returns the context of the current task; outside of a handler it is empty.
     #[must_use]
     pub fn current() -> Self {
         CURRENT.try_with(|context| *context).unwrap_or_default()
@@ -46,7 +47,7 @@ impl Context {
         CURRENT.sync_scope(self, function)
     }
 
-    /// Returns the sooner one of the context's deadline and `deadline`.
+    /// Returns the earlier of the context's deadline and `deadline`.
     #[must_use]
     pub fn sooner(&self, deadline: Option<Instant>) -> Option<Instant> {
         match (self.deadline, deadline) {

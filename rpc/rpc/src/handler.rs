@@ -1,4 +1,4 @@
-//! What serves the methods of a service.
+//! Handlers: serve the methods of a service.
 
 use crate::message::{Request, Response};
 use crate::status::Status;
@@ -6,17 +6,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tower_service::Service;
 
-/// A future in memory of its own.
+/// A boxed future.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Serves the methods of one service. `#[apus_rpc::service]` and `apus-tonic` make handlers; [`from_service`] makes one
-/// of a [`tower_service::Service`].
+/// Serves the methods of one service. `#[apus_rpc::service]` and `apus-tonic` create handlers;
+/// [`from_service`] creates one from a [`tower_service::Service`].
 pub trait Handler: Send + Sync + 'static {
     /// Returns the name of the service, which precedes the last `/` in the name of a method.
     fn service(&self) -> &str;
 
-    /// Serves a call. The future is dropped when the deadline of the call passes, and a panic in it fails that call
-    /// alone.
+    /// Serves a call. The future is dropped when the deadline of the call passes, and a panic in it
+    /// fails that call alone.
     fn call(&self, request: Request) -> BoxFuture<Result<Response, Status>>;
 }
 
@@ -30,7 +30,8 @@ impl<H: Handler + ?Sized> Handler for Arc<H> {
     }
 }
 
-/// Returns a handler that passes the calls of the service `name` to a tower service, with all the layers around it.
+/// Returns a handler that passes the calls of the service `name` to a tower service, with all its
+/// layers.
 pub fn from_service<S>(name: impl Into<String>, service: S) -> impl Handler
 where
     S: Service<Request, Response = Response> + Clone + Send + Sync + 'static,

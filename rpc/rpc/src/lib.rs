@@ -1,4 +1,4 @@
-//! Services over [`apus`]: methods with names, metadata, deadlines that travel, statuses, and streams.
+//! Services over [`apus`]: named methods, metadata, propagated deadlines, statuses, and streams.
 //!
 //! # A typed service
 //!
@@ -41,7 +41,7 @@
 //! # }
 //! ```
 //!
-//! Arguments and results are types of serde that own what they have. Others are an error of the compiler:
+//! Arguments and results are owned types with serde's traits. Other types are a compile error:
 //!
 //! ```compile_fail,E0277
 //! struct Key;
@@ -52,13 +52,14 @@
 //! }
 //! ```
 //!
-//! `docs/rpc/services.md` in the repository says how a service may change.
+//! `docs/rpc/services.md` in the repository describes how a service may evolve.
 //!
 //! # Below types
 //!
-//! A [`Server`] receives the calls of an endpoint and passes them to [`Handler`]s; a [`Channel`] sends calls to a server. A
-//! [`Request`] has a method, options and a [`Body`]; a failed call has a [`Status`], whose
-//! [`execution`](Status::execution) says whether the request may have been executed.
+//! A [`Server`] receives the calls of an endpoint and passes them to [`Handler`]s; a [`Channel`]
+//! sends calls to a server. A [`Request`] has a method, options and a [`Body`]; a failed call has a
+//! [`Status`], whose [`execution`](Status::execution) states whether the request may have been
+//! executed.
 //!
 //! ```
 //! use apus_rpc::{BoxFuture, Channel, Handler, Request, Response, Server, Status};
@@ -93,13 +94,15 @@
 //!
 //! # Guarantees
 //!
-//! - **Deadlines travel.** The server sees what is left, executes nothing that is expired, and ends a handler whose time is
-//!   over. Calls that a handler makes inherit its deadline and its trace ([`Context`]).
-//! - A failure says **whether the request was executed**. What was not may be sent again, to another server.
-//! - A panic in a handler fails that call and nothing else.
-//! - **Everything is bounded**: metadata, calls and streams that run at a time, steps of a stream that are outstanding. A
-//!   message is as long as its reader allows.
-//! - A stream has **credit**: a reader that pauses holds its writer back.
+//! - **Deadlines are propagated.** The server receives the time left, executes no expired call, and
+//!   ends a handler at its deadline. Calls made by a handler inherit its deadline and its trace
+//!   ([`Context`]).
+//! - A failure states **whether the request was executed**. If it was not, it may be sent again, to
+//!   another server.
+//! - A panic in a handler fails only that call.
+//! - **Everything is bounded**: metadata, concurrent calls and streams, outstanding steps of a
+//!   stream. The reader limits the length of a message.
+//! - A stream has **credit**: a reader that pauses stops its writer.
 //!
 //! # Features
 //!

@@ -1,28 +1,30 @@
-//! Numbers that client and server share: windows, sizes of parts, and times of streams.
+//! Constants shared by client and server: windows, sizes of parts, and timeouts of streams.
 
 use std::time::Duration;
 
-/// Bytes up to which parts that are available together travel in one message. Chosen by us: about as much as a burst of
-/// packets has, so that a part is neither a packet of its own nor delays the next one.
+/// Maximum bytes of parts that are sent together in one message. Chosen by us: about the size of a
+/// burst of packets, so that a part neither takes a packet of its own nor delays the next one.
 pub(crate) const PART: usize = 65_536;
 
-/// PULLs and PUSHes of a stream that a client keeps outstanding: its credit. Chosen by us: with two, a stream waits for
-/// a round trip per part whenever its reader pauses; more only hold memory.
+/// PULLs and PUSHes that a client keeps outstanding per stream: its credit. Chosen by us: with two,
+/// a stream waits for a round trip per part whenever its reader pauses; more would only hold
+/// memory.
 pub(crate) const WINDOW: usize = 4;
 
-/// Steps of a stream that a server accepts ahead of the one that it expects. A client that keeps to [`WINDOW`] never
-/// reaches it.
+/// Steps of a stream that a server accepts ahead of the expected one. A client that respects
+/// [`WINDOW`] never reaches this limit.
 pub(crate) const MAX_AHEAD: u32 = 64;
 
-/// Time after which a server answers a PULL with an empty part, so that both sides know that the other one lives.
+/// Time until a server answers a PULL with an empty part, so that each side can tell that the other
+/// is alive.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(20);
 
-/// Time without a PULL after which a server ends a stream: three times what a living client lets pass.
+/// Time without a PULL until a server ends a stream: three times the longest gap of a live client.
 pub(crate) const STREAM_IDLE: Duration = Duration::from_secs(60);
 
-/// Time for the first PULL of a stream, which a client sends as soon as it knows the stream: a client that is gone by then
-/// cannot cancel it.
+/// Timeout of a stream's first PULL, which a client sends as soon as the stream has a name. A
+/// client that has ended by then cannot cancel the stream.
 pub(crate) const FIRST_PULL: Duration = Duration::from_secs(5);
 
-/// Time for which a client tries to tell a server that it wants nothing more of a stream.
+/// Time for which a client retries to cancel a stream.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);

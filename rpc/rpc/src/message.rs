@@ -1,4 +1,4 @@
-//! Requests and responses, as clients, servers and the layers around them see them.
+//! Requests and responses, as used by clients, servers and the layers around them.
 
 use crate::body::Body;
 use crate::byte_str::ByteStr;
@@ -8,7 +8,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The servers that attempts of a call went to, so that a further one goes elsewhere. All copies of a request share it.
+/// The servers that earlier attempts of a call went to, so that a further attempt avoids them. All
+/// copies of a request share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attempts(Arc<Mutex<Vec<SocketAddr>>>);
 
@@ -38,12 +39,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns a request of `method`, such as `shop.Orders/place`.
+    /// Creates a request of `method`, such as `shop.Orders/place`.
     pub fn new(method: impl Into<ByteStr>, body: impl Into<Body>) -> Self {
         Self { method: method.into(), body: body.into(), ..Self::default() }
     }
 
-    /// Sets the number that says which arguments and results are meant; 0, the default, checks nothing.
+    /// Sets the signature, a number that identifies the types of arguments and results. The
+    /// default, 0, disables the check.
     #[must_use]
     pub const fn with_signature(mut self, signature: u32) -> Self {
         self.signature = signature;
@@ -57,8 +59,8 @@ impl Request {
         self
     }
 
-    /// Sets the time at which the caller stops waiting. The server sees how much of it is left. A call that a handler
-    /// makes ends no later than the call that it serves.
+    /// Sets the deadline of the caller. The server receives the time left. A call made by a handler
+    /// ends no later than the call that it serves.
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Option<Instant>) -> Self {
         self.deadline = deadline;
@@ -71,7 +73,7 @@ impl Request {
         self.with_deadline(Instant::now().checked_add(timeout))
     }
 
-    /// Sets the trace that the call belongs to; by default it is the trace of the call that is being served.
+    /// Sets the trace that the call belongs to. The default is the trace of the call being served.
     #[must_use]
     pub const fn with_trace(mut self, trace: Option<TraceContext>) -> Self {
         self.trace = trace;
@@ -90,12 +92,12 @@ impl Request {
         self.attempts.get_or_insert_default();
     }
 
-    /// Returns where earlier attempts went.
+    /// Returns the servers of earlier attempts.
     pub(crate) const fn attempts(&self) -> Option<&Attempts> {
         self.attempts.as_ref()
     }
 
-    /// Sets whether the call must not go to a server that has had an attempt.
+    /// Sets whether the call must avoid servers of earlier attempts.
     pub(crate) const fn with_only_elsewhere(mut self, only_elsewhere: bool) -> Self {
         self.only_elsewhere = only_elsewhere;
         self
@@ -116,7 +118,8 @@ impl Request {
         &self.method
     }
 
-    /// Returns the number that says which arguments and results are meant; 0 if nothing is checked.
+    /// Returns the number that identifies the types of arguments and results; 0 if the check is
+    /// disabled.
     #[must_use]
     pub const fn signature(&self) -> u32 {
         self.signature
@@ -128,12 +131,12 @@ impl Request {
         &self.metadata
     }
 
-    /// Returns the metadata, to be changed.
+    /// Returns the metadata for modification.
     pub const fn metadata_mut(&mut self) -> &mut Metadata {
         &mut self.metadata
     }
 
-    /// Returns when the caller stops waiting; `None` if it sets no deadline.
+    /// Returns the deadline of the caller; `None` if there is none.
     #[must_use]
     pub const fn deadline(&self) -> Option<Instant> {
         self.deadline
@@ -163,18 +166,19 @@ impl Request {
         &self.body
     }
 
-    /// Returns the body, to be read or changed.
+    /// Returns the body for reading or modification.
     pub const fn body_mut(&mut self) -> &mut Body {
         &mut self.body
     }
 
-    /// Returns the body alone.
+    /// Returns the body.
     #[must_use]
     pub fn into_body(self) -> Body {
         self.body
     }
 
-    /// Returns a copy that shares the memory, if the body is complete. Layers that may send a request twice keep one.
+    /// Returns a copy that shares the memory, if the body is complete. Layers that may send a
+    /// request twice keep one.
     #[must_use]
     pub fn try_clone(&self) -> Option<Self> {
         Some(Self {
@@ -208,7 +212,7 @@ impl Response {
         self
     }
 
-    /// Sets whether the body is the error type of the method, not its result.
+    /// Sets whether the body is the error type of the method rather than its result.
     #[must_use]
     pub const fn with_method_error(mut self, method_error: bool) -> Self {
         self.method_error = method_error;
@@ -221,7 +225,7 @@ impl Response {
         &self.metadata
     }
 
-    /// Returns whether the body is the error type of the method, not its result.
+    /// Returns whether the body is the error type of the method rather than its result.
     #[must_use]
     pub const fn is_method_error(&self) -> bool {
         self.method_error
@@ -239,7 +243,7 @@ impl Response {
         (self.metadata, self.body)
     }
 
-    /// Returns the body alone.
+    /// Returns the body.
     #[must_use]
     pub fn into_body(self) -> Body {
         self.body

@@ -1,26 +1,27 @@
-//! Metadata: named values beside a request, a response, or the end of a stream.
+//! Metadata: named values that accompany a request, a response, or the end of a stream.
 
 use crate::byte_str::ByteStr;
 use bytes::Bytes;
 
-/// Named values in the order in which they were added; a name may occur several times.
+/// Named values in insertion order; a name may occur several times.
 ///
-/// Names have 1 to 255 bytes of lower-case letters, digits, `-`, `_` and `.`, as in HTTP/2. Values are bytes. All of it
-/// together takes at most [`Metadata::MAX_ENCODED`] bytes: what is larger belongs into the message.
+/// Names have 1 to 255 bytes of lower-case letters, digits, `-`, `_` and `.`, as in HTTP/2. Values
+/// are bytes. The total is at most [`Metadata::MAX_ENCODED`] bytes; larger data belongs in the
+/// message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     entries: Vec<(ByteStr, Bytes)>,
     encoded: usize,
 }
 
-/// Why a value was not added.
+/// Reason why a value was not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataError {
     /// The name is empty or too long, or has other characters than `a-z 0-9 - _ .`.
     #[error("a name of metadata has 1 to 255 of the characters a-z, 0-9, '-', '_' and '.'")]
     Name,
-    /// There would be more than [`Metadata::MAX_ENCODED`] bytes.
+    /// The total would exceed [`Metadata::MAX_ENCODED`] bytes.
     #[error(
         "metadata takes at most {} bytes with its names; send large values in the message",
         Metadata::MAX_ENCODED
@@ -29,14 +30,15 @@ pub enum MetadataError {
 }
 
 impl Metadata {
-    /// Bytes that all names and values may take on the wire, three more for each value included: 32,768. Chosen by us:
-    /// twice what common gRPC servers accept, and half of what the length field can say.
+    /// Maximum bytes of all names and values on the wire, including three more per value: 32,768.
+    /// Chosen by us: twice the limit of common gRPC servers, and half the range of the length
+    /// field.
     pub const MAX_ENCODED: usize = 32_768;
 
-    /// Bytes that a value takes on the wire in addition to its name and its own bytes.
+    /// Bytes on the wire per value, in addition to its name and content.
     pub(crate) const ENTRY_OVERHEAD: usize = 3;
 
-    /// Returns metadata without values.
+    /// Creates empty metadata.
     #[must_use]
     pub const fn new() -> Self {
         Self { entries: Vec::new(), encoded: 0 }
@@ -46,7 +48,7 @@ impl Metadata {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`]; nothing has changed.
+    /// [`MetadataError`]; the metadata is unchanged.
     pub fn append(
         &mut self,
         name: impl Into<ByteStr>,
@@ -82,7 +84,7 @@ impl Metadata {
         self.entries.len()
     }
 
-    /// Returns whether there is no value.
+    /// Returns whether there are no values.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -94,7 +96,7 @@ impl Metadata {
     }
 }
 
-/// Returns whether `name` may name a value.
+/// Returns whether `name` is a valid name.
 fn is_name(name: &[u8]) -> bool {
     let allowed = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.');
     (1..=255).contains(&name.len()) && name.iter().all(allowed)

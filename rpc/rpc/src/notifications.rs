@@ -1,4 +1,4 @@
-//! One-way calls: requests whose answers are not waited for.
+//! Notifications: one-way calls that do not wait for the response.
 
 use crate::message::Request;
 use crate::status::Status;
@@ -9,19 +9,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use tokio::sync::Semaphore;
 
-/// Sends requests whose answers are not waited for, and counts how they end.
+/// Sends requests without waiting for their responses, and counts their outcomes.
 ///
-/// A notification is a call: the server executes it at most once, its answer is an empty message, and it obeys the same deadlines.
-/// [`Notifications::send`] returns when it is on its way. If [as many as the limit](Notifications::new) are outstanding, it
-/// waits first, so that a slow server slows its clients down.
+/// A notification is a call: the server executes it at most once, its response is an empty message,
+/// and it obeys the same deadlines. [`Notifications::send`] returns when the request has been sent.
+/// While the [limit](Notifications::new) of outstanding notifications is reached, it waits first,
+/// so that a slow server slows down its clients.
 ///
-/// A clone is cheap and shares limit and counts.
+/// Clones are cheap and share limit and counts.
 #[derive(Clone)]
 pub struct Notifications {
-    shared: Arc<Shared>,
+    shared: Arc<NotificationState>,
 }
 
-struct Shared {
+struct NotificationState {
     limit: u32,
     room: Arc<Semaphore>,
     sent: AtomicU64,
@@ -29,19 +30,19 @@ struct Shared {
     failed: AtomicU64,
 }
 
-/// How many notifications were sent, and how they have ended.
+/// Counts of notifications and their outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotificationCounts {
-    /// Those that [`Notifications::send`] has sent.
+    /// Notifications sent by [`Notifications::send`].
     pub sent: u64,
-    /// Those that the server has executed and answered.
+    /// Notifications executed and answered by the server.
     pub answered: u64,
-    /// Those that have failed, executed or not.
+    /// Notifications that failed, executed or not.
     pub failed: u64,
 }
 
 impl NotificationCounts {
-    /// Returns the number of notifications that have not ended.
+    /// Returns the number of outstanding notifications.
     #[must_use]
     pub const fn outstanding(&self) -> u64 {
         self.sent.saturating_sub(self.answered.saturating_add(self.failed))
@@ -49,14 +50,15 @@ impl NotificationCounts {
 }
 
 impl Notifications {
-    /// Default of the limit: 1,000. Chosen by us: a tenth of the calls that a server runs at a time.
+    /// Default of the limit: 1,000. Chosen by us: a tenth of the calls that a server runs
+    /// concurrently.
     pub const LIMIT: u32 = 1_000;
 
-    /// Returns a sender that has at most `limit` notifications outstanding, and at least one.
+    /// Creates a sender with a limit of outstanding notifications; a limit of 0 counts as 1.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         let limit = limit.max(1);
-        let shared = Shared {
+        let shared = NotificationState {
             limit,
             room: Arc::new(Semaphore::new(limit as usize)),
             sent: AtomicU64::new(0),
@@ -66,12 +68,13 @@ impl Notifications {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Sends a request through `service`, a [`Channel`](crate::Channel) or layers around one, and returns without waiting for
-    /// the answer. If the future is dropped before it is ready, nothing was sent or the call is cancelled.
+    /// Sends a request through `service`, a [`Channel`](crate::Channel) or layers around one, and
+    /// returns without waiting for the response. If the future is dropped before it is ready, the
+    /// request is not sent or the call is cancelled.
     ///
     /// # Errors
     ///
-    /// [`Status`]: the request could not be sent. What fails later is counted.
+    /// [`Status`]: the request could not be sent. Later failures are counted.
     ///
     /// # Panics
     ///
@@ -102,18 +105,19 @@ impl Notifications {
         Ok(())
     }
 
-    /// Returns how many notifications were sent, and how they have ended.
+    /// Returns the counts of notifications and their outcomes.
     #[must_use]
     pub fn counts(&self) -> NotificationCounts {
-        // The ends first: what ends meanwhile counts as outstanding, never twice.
+        // Outcomes are read first, so a notification that ends in between counts as outstanding,
+        // never twice.
         let answered = self.shared.answered.load(Ordering::Relaxed);
         let failed = self.shared.failed.load(Ordering::Relaxed);
         NotificationCounts { sent: self.shared.sent.load(Ordering::Relaxed), answered, failed }
     }
 
-    /// Waits until no notification is outstanding, for example before the end of the process.
+    /// Waits until no notification is outstanding, for example before the process ends.
     pub async fn ended(&self) {
-        // Never closed; all of the room is free when none is outstanding.
+        // Never closed; all permits are free when no notification is outstanding.
         let _all = self.shared.room.acquire_many(self.shared.limit).await;
     }
 }

@@ -1,14 +1,15 @@
-//! The bytes of a message in the pieces in which they came.
+//! The bytes of a message, as the pieces that arrived.
 
 use apus::Payload;
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
-/// Bytes up to which a payload is copied behind its envelope. A packet of one piece is cheaper to send than one of two, because a
-/// system call takes a limited number of pieces; a longer payload is not worth the copy.
+/// Maximum length of a payload that is copied after its envelope. A packet in one piece is cheaper
+/// to send than in two, because a system call takes a limited number of pieces; for longer payloads
+/// the copy costs more.
 const COPIED: usize = 1_024;
 
-/// Pieces of bytes, in order; none is empty. One piece is the usual case and needs no memory of its own.
+/// Pieces of bytes, in order; none is empty. A single piece, the usual case, needs no allocation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pieces {
     first: Bytes,
@@ -48,7 +49,7 @@ impl Pieces {
         Some(piece)
     }
 
-    /// Returns the room that an envelope should have for what is copied behind it.
+    /// Returns the room that an envelope should reserve for a copied payload.
     pub(crate) const fn copied_len(&self) -> usize {
         if self.len <= COPIED { self.len } else { 0 }
     }

@@ -1,12 +1,12 @@
-//! Why a call failed, and whether it was executed.
+//! The status of a failed call: the reason, and whether it was executed.
 
 use crate::code::Code;
 use crate::metadata::Metadata;
 use apus::{CallError, CommandError, Execution, FailureKind};
 use bytes::Bytes;
 
-/// The reason why a call failed: a code, a message for people, details for programs, and what is known about the
-/// execution of the request.
+/// The reason why a call failed: a code, a message for people, details for programs, and whether
+/// the request was executed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{code}: {message} ({execution})")]
 pub struct Status {
@@ -19,13 +19,14 @@ pub struct Status {
 }
 
 impl Status {
-    /// Bytes of a message that travel; longer ones are cut. Chosen by us: a message is for a line of a log.
+    /// Maximum length of a message on the wire; longer messages are cut. Chosen by us: a message is
+    /// for a line of a log.
     pub const MAX_MESSAGE: usize = 4_096;
 
-    /// Bytes of details that travel; longer ones are left out.
+    /// Maximum length of details on the wire; longer details are omitted.
     pub const MAX_DETAILS: usize = 32_768;
 
-    /// Returns a failure of a request that was executed, as a handler reports it.
+    /// Creates the failure of an executed request, as reported by a handler.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -37,12 +38,13 @@ impl Status {
         }
     }
 
-    /// Returns a failure of a request that was not executed: calling again, elsewhere, is safe.
+    /// Creates the failure of a request that was not executed: calling again, at another server, is
+    /// safe.
     pub fn not_executed(code: Code, message: impl Into<String>) -> Self {
         Self::new(code, message).with_execution(Execution::NotExecuted)
     }
 
-    /// Sets what is known about the execution of the request.
+    /// Sets whether the request was executed.
     #[must_use]
     pub const fn with_execution(mut self, execution: Execution) -> Self {
         self.execution = execution;
@@ -56,7 +58,7 @@ impl Status {
         self
     }
 
-    /// Adds metadata that travels with the status.
+    /// Adds metadata that is sent with the status.
     #[must_use]
     pub fn with_metadata(mut self, metadata: Metadata) -> Self {
         *self.metadata = metadata;
@@ -81,20 +83,20 @@ impl Status {
         &self.details
     }
 
-    /// Returns the metadata that came with the status.
+    /// Returns the metadata received with the status.
     #[must_use]
     pub const fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// Returns what is known about the execution of the request. [`Execution::NotExecuted`] means that it was not and
-    /// never will be, and that calling again is safe.
+    /// Returns whether the request was executed. [`Execution::NotExecuted`] means that it was not
+    /// and never will be, so calling again is safe.
     #[must_use]
     pub const fn execution(&self) -> Execution {
         self.execution
     }
 
-    /// Returns whether this process had no room to send the call, so that it may succeed later.
+    /// Returns whether this process had no room to send the call, so a later attempt may succeed.
     #[must_use]
     pub const fn is_back_pressure(&self) -> bool {
         self.back_pressure
@@ -102,7 +104,7 @@ impl Status {
 }
 
 impl From<CallError> for Status {
-    /// Maps the transport's failure to a code; what is known about the execution stays.
+    /// Maps the transport's failure to a code, and keeps its execution.
     fn from(error: CallError) -> Self {
         let code = match &error {
             CallError::Failed(failed) => code_of(failed.kind, failed.execution),
@@ -118,7 +120,8 @@ impl From<CallError> for Status {
     }
 }
 
-/// Returns the code of a failure. What was certainly not executed is [`Code::Unavailable`]: another server may execute it.
+/// Returns the code of a failure. A request that was certainly not executed gets
+/// [`Code::Unavailable`]: another server may execute it.
 const fn code_of(kind: FailureKind, execution: Execution) -> Code {
     match (kind, execution) {
         (FailureKind::DeadlineExceeded, _) => Code::DeadlineExceeded,

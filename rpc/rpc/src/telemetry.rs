@@ -1,11 +1,13 @@
-//! Spans of OpenTelemetry: one for each call at its client, and one at its server, in one trace.
+//! OpenTelemetry spans: one per call at the client and one at the server, in one trace.
 //!
-//! The trace travels in the envelope, as the W3C has it. [`Client`] wraps what sends calls, below retries and hedging for a span per
-//! attempt, around them for a span per call; [`server`] wraps a handler. Both use the global tracer, which the application sets. The span of
-//! the server is the parent of the calls that the handler makes.
+//! The envelope carries the trace in the W3C's format. [`Client`] wraps a sender of calls: below
+//! retries and hedging for a span per attempt, around them for a span per call. [`server`] wraps a
+//! handler. Both use the global tracer set by the application. The server's span is the parent of
+//! the calls that the handler makes.
 //!
-//! Spans have the attributes of OpenTelemetry's conventions for RPC, `rpc.system`, `rpc.service`, `rpc.method`,
-//! `rpc.response.status_code` and `error.type`; and `apus.execution` for a failed call.
+//! Spans have the attributes of OpenTelemetry's conventions for RPC, `rpc.system`, `rpc.service`,
+//! `rpc.method`, `rpc.response.status_code` and `error.type`; spans of failed calls also have
+//! `apus.execution`.
 
 use crate::code::Code;
 use crate::context::Context as CallContext;
@@ -21,17 +23,17 @@ use opentelemetry::{Context, KeyValue, global};
 use std::task::Poll;
 use tower_service::Service;
 
-/// Name of the instrumentation.
+/// Name of the instrumentation scope.
 const SCOPE: &str = "apus-rpc";
 
-/// A service that makes a span of each call.
+/// A service that records a span for each call.
 #[derive(Clone, Debug)]
 pub struct Client<S> {
     service: S,
 }
 
 impl<S> Client<S> {
-    /// Returns a service that makes a span of each call of `service`.
+    /// Creates a service that records a span for each call of `service`.
     pub const fn new(service: S) -> Self {
         Self { service }
     }
@@ -67,7 +69,7 @@ where
     }
 }
 
-/// Returns a handler that makes a span of each call of `handler`, a child of the client's span.
+/// Returns a handler that records a span for each call of `handler`, a child of the client's span.
 pub fn server(handler: impl Handler) -> impl Handler {
     Traced(handler)
 }
@@ -95,7 +97,7 @@ impl<H: Handler> Handler for Traced<H> {
     }
 }
 
-/// Returns a context whose span is that of another process.
+/// Returns a context with the span of another process.
 fn with_remote(context: &Context, trace: TraceContext) -> Context {
     let flags = if trace.is_sampled() { TraceFlags::SAMPLED } else { TraceFlags::default() };
     let (trace_id, span_id) =
@@ -104,7 +106,7 @@ fn with_remote(context: &Context, trace: TraceContext) -> Context {
     context.with_remote_span_context(remote)
 }
 
-/// Returns what travels of a span; `None` if no tracer is set.
+/// Returns the propagated part of a span; `None` if no tracer is set.
 fn trace_of(context: &Context) -> Option<TraceContext> {
     let span = context.span();
     let span = span.span_context();
@@ -126,7 +128,7 @@ fn begin(kind: SpanKind, request: &Request, parent: &Context) -> Context {
     parent.with_span(span.start_with_context(&tracer, parent))
 }
 
-/// Ends a span. Of a response that is a stream, it ends where the stream begins.
+/// Ends a span. The span of a streamed response ends at the start of the stream.
 fn end(context: &Context, result: &Result<Response, Status>) {
     let span = context.span();
     let code = result.as_ref().map_or_else(Status::code, |_| Code::Ok);

@@ -1,11 +1,13 @@
-//! The trace that a call belongs to, as the W3C recommendation "Trace Context" has it, in bytes.
+//! The trace that a call belongs to: the W3C recommendation "Trace Context" in binary form.
 
-/// Version, trace id, id of the caller's span, and flags: the four parts of a `traceparent` as 26 bytes.
+/// Version, trace id, id of the caller's span, and flags: the four parts of a `traceparent` as 26
+/// bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceContext([u8; Self::LEN]);
 
 impl TraceContext {
-    /// Bytes of a context: one for the version, 16 of the trace id, 8 of the span id, one for flags.
+    /// Bytes of a context: one for the version, 16 of the trace id, 8 of the span id, one for
+    /// flags.
     pub const LEN: usize = 26;
 
     /// Returns the context of a span.
@@ -24,7 +26,7 @@ impl TraceContext {
         Self(bytes)
     }
 
-    /// Returns the bytes as they travel.
+    /// Returns the bytes on the wire.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
@@ -76,7 +78,8 @@ impl TraceContext {
             }
         }
         let is_zero = |range: std::ops::Range<usize>| bytes[range].iter().all(|byte| *byte == 0);
-        // Later versions may have more parts; version 255 is forbidden, and ids of zeros mean none.
+        // Later versions may have more parts; version 255 is forbidden, and all-zero ids are
+        // invalid.
         let wrong = bytes[0] == 0xff || is_zero(1..17) || is_zero(17..25);
         let extra = bytes[0] == 0 && parts.next().is_some();
         (!wrong && !extra).then_some(Self(bytes))

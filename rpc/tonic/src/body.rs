@@ -1,4 +1,4 @@
-//! Bodies of HTTP and of `apus-rpc`: both are frames of data with trailers behind them.
+//! Bodies of HTTP and of `apus-rpc`: both are frames of data followed by trailers.
 
 use crate::headers::{append, to_metadata};
 use crate::status::{from_tonic, to_tonic};
@@ -38,7 +38,7 @@ where
     }
 }
 
-/// Returns what trailers end a body with.
+/// Returns the end of a body that trailers stand for.
 fn end(trailers: &HeaderMap) -> Result<Frame, Status> {
     match tonic::Status::from_header_map(trailers) {
         Some(status) if status.code() != tonic::Code::Ok => Err(from_tonic(&status)),
@@ -46,7 +46,7 @@ fn end(trailers: &HeaderMap) -> Result<Frame, Status> {
     }
 }
 
-/// A body of `apus-rpc` as one of HTTP. One of a response ends with a status in its trailers.
+/// A body of `apus-rpc` as an HTTP body. A response's body ends with a status in its trailers.
 pub(crate) struct ToHttp {
     body: apus_rpc::Body,
     is_response: bool,

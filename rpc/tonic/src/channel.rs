@@ -15,14 +15,15 @@ use tower_service::Service;
 
 /// Sends the calls of generated clients: `GreeterClient::new(channel)`.
 ///
-/// It wraps a [`apus_rpc::Channel`], or layers around one. A clone is cheap.
+/// Wraps an [`apus_rpc::Channel`], or layers around one. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct Channel<S = apus_rpc::Channel> {
     service: S,
 }
 
 impl Channel {
-    /// Opens an endpoint for calls, and returns a channel to the server at `to`. Nothing is sent: there are no connections.
+    /// Opens an endpoint for calls and returns a channel to the server at `to`. Sends no packets:
+    /// there are no connections.
     ///
     /// # Errors
     ///
@@ -66,14 +67,14 @@ where
         Box::pin(async move {
             Ok(match call.await {
                 Ok(response) => to_http(response),
-                // A response without a body, as a server of gRPC sends it.
+                // A response without a body, as sent by a gRPC server.
                 Err(status) => to_tonic(&status).into_http(),
             })
         })
     }
 }
 
-/// Returns a request of `apus-rpc`.
+/// Converts a request of HTTP to `apus-rpc`.
 fn to_rpc<B>(request: http::Request<B>) -> Result<Request, Status>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -93,7 +94,7 @@ where
         .with_metadata(to_metadata(&parts.headers)?))
 }
 
-/// Returns a number for the response to repeat: FNV-1a of the method, never 0.
+/// Returns the number that the response must repeat: FNV-1a of the method, never 0.
 fn signature(method: &str) -> u32 {
     let hash = method
         .bytes()
@@ -101,7 +102,7 @@ fn signature(method: &str) -> u32 {
     hash.max(1)
 }
 
-/// Returns a response of HTTP.
+/// Converts a response of `apus-rpc` to HTTP.
 fn to_http(response: Response) -> http::Response<tonic::body::Body> {
     let (metadata, body) = response.into_parts();
     let mut response = http::Response::new(tonic::body::Body::new(ToHttp::response(body)));

@@ -74,7 +74,7 @@ where
     }
 }
 
-/// Returns a request of HTTP.
+/// Converts a request of `apus-rpc` to HTTP.
 fn to_http(mut request: Request) -> Result<http::Request<tonic::body::Body>, Status> {
     let body = std::mem::take(request.body_mut());
     let uri = http::Uri::try_from(format!("/{}", request.method())).map_err(|error| {
@@ -106,7 +106,7 @@ fn to_http(mut request: Request) -> Result<http::Request<tonic::body::Body>, Sta
     Ok(http)
 }
 
-/// Returns a response of `apus-rpc`.
+/// Converts a response of HTTP to `apus-rpc`.
 fn to_rpc<B>(response: http::Response<B>) -> Result<Response, Status>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -118,7 +118,7 @@ where
     {
         return Err(from_tonic(&status));
     }
-    // Executed, whatever the headers are.
+    // The call was executed, even if the headers are invalid.
     let metadata = to_metadata(&parts.headers)
         .map_err(|status| status.with_execution(apus_rpc::Execution::Executed))?;
     Ok(Response::new(Body::stream(FromHttp(Box::pin(body)))).with_metadata(metadata))

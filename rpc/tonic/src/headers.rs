@@ -1,22 +1,24 @@
-//! Headers and metadata: two ways to write names and values.
+//! Conversion between HTTP headers and metadata.
 
-use crate::status::GRPC_HEADERS;
 use crate::timeout::GRPC_TIMEOUT;
 use apus_rpc::{Code, Metadata, Status};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
 
-/// The header that a trace travels in over HTTP; here it is in the envelope.
+/// The HTTP header of a trace; here the envelope carries it.
 pub(crate) const TRACEPARENT: &str = "traceparent";
 
-/// The type of all bodies.
+/// Headers of gRPC that carry a status.
+const STATUS_HEADERS: [&str; 3] = ["grpc-status", "grpc-message", "grpc-status-details-bin"];
+
+/// The content type of all bodies.
 pub(crate) const APPLICATION_GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
-/// Returns whether a header belongs to HTTP or to the envelope, and does not travel as metadata.
+/// Returns whether a header belongs to HTTP or to the envelope, so that it is not sent as metadata.
 fn is_own(name: &HeaderName) -> bool {
     [CONTENT_TYPE, TE, USER_AGENT].contains(name)
         || [GRPC_TIMEOUT, TRACEPARENT].contains(&name.as_str())
-        || GRPC_HEADERS.contains(&name.as_str())
+        || STATUS_HEADERS.contains(&name.as_str())
 }
 
 /// Returns headers as metadata.
@@ -34,7 +36,8 @@ pub(crate) fn to_metadata(headers: &HeaderMap) -> Result<Metadata, Status> {
     Ok(metadata)
 }
 
-/// Appends metadata to headers. What is no header of HTTP is left out: only a peer that does not use this crate sends that.
+/// Appends metadata to headers. Skips names and values that are invalid in HTTP, which only a peer
+/// without this crate sends.
 pub(crate) fn append(headers: &mut HeaderMap, metadata: &Metadata) {
     headers.reserve(metadata.len());
     for (name, value) in metadata.iter() {

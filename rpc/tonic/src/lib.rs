@@ -1,7 +1,8 @@
 //! Generated [tonic] clients and servers over [`apus`](apus_rpc), unchanged, instead of HTTP/2.
 //!
-//! Generated clients call any service of HTTP requests, and generated servers are one. So there is no HTTP/2 here: a call is a
-//! call of [`apus_rpc`], with its methods, metadata, deadlines, statuses and streams.
+//! Generated clients can use any service of HTTP requests, and generated servers are such services.
+//! Therefore no HTTP/2 is involved: a call is a call of [`apus_rpc`], with its methods, metadata,
+//! deadlines, statuses and streams.
 //!
 //! A server changes one line, a client another:
 //!
@@ -16,15 +17,17 @@
 //!
 //! `cargo run -p apus-tonic --example helloworld` is that program.
 //!
-//! # What is the same, and what is not
+//! # Similarities and differences
 //!
-//! - Unary calls and the three kinds of streams, metadata, `grpc-timeout`, statuses with details, compression, interceptors,
-//!   health and reflection services: as over HTTP/2. A unary call is one call of the transport.
-//! - Deadlines are inherited: a call that a handler makes ends no later than the call that it serves.
-//! - A failed call says whether it was executed: [`execution`].
+//! - Unary calls and the three kinds of streams, metadata, `grpc-timeout`, statuses with details,
+//!   compression, interceptors, health and reflection services work as over HTTP/2. A unary call is
+//!   one call of the transport.
+//! - Deadlines are inherited: a call made by a handler ends no later than the call that it serves.
+//! - A failed call states whether it was executed: [`execution`].
 //! - Metadata takes at most 32 kB ([`apus_rpc::Metadata::MAX_ENCODED`]).
-//! - There is no connection: nothing reconnects, and nothing is encrypted.
-//! - A peer that speaks gRPC over HTTP/2 cannot be reached: both sides use this crate.
+//! - There are no connections, so there is no reconnecting. Encryption is an option of the endpoint
+//!   ([`Channel::new`] takes a channel over a sealed one).
+//! - Both sides must use this crate: peers with gRPC over HTTP/2 cannot be reached.
 
 #![deny(unsafe_code)]
 

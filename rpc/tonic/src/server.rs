@@ -1,4 +1,4 @@
-//! A server for generated services, in the words of tonic's own.
+//! A server for generated services, with the API of tonic's own server.
 
 use crate::handler::handler;
 use apus_rpc::{ServerControl, apus};
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use tonic::server::NamedService;
 use tower_service::Service;
 
-/// Begins a server: `Server::builder().add_service(…).serve(address)`.
+/// Creates a server: `Server::builder().add_service(…).serve(address)`.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Server(());
@@ -19,7 +19,7 @@ pub struct Router {
     add: Vec<Box<dyn FnOnce(apus_rpc::Server) -> apus_rpc::Server + Send>>,
 }
 
-/// Why a server ended, or did not start.
+/// Reason why a server ended or did not start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -94,7 +94,7 @@ impl Router {
         self
     }
 
-    /// Adds the services to a server of `apus-rpc`, which has limits, readiness and drain.
+    /// Converts to a server of `apus-rpc`, which has limits, readiness and drain.
     pub fn add_to(self, server: apus_rpc::Server) -> apus_rpc::Server {
         self.add.into_iter().fold(server, |server, add| add(server))
     }
@@ -114,8 +114,8 @@ impl Router {
         server.serve().await.map_err(ServeError::Closed)
     }
 
-    /// Serves at this address until `signal` is ready; then drains for up to `timeout`: calls that run are served, new
-    /// ones are refused as not executed.
+    /// Serves at this address until `signal` is ready, then drains for up to `timeout`: running
+    /// calls are served, new calls are refused as not executed.
     ///
     /// # Errors
     ///

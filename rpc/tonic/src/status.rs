@@ -1,17 +1,13 @@
-//! Statuses of tonic and of `apus-rpc`: the same codes, and what is known about the execution.
+//! Statuses of tonic and of `apus-rpc`: the same codes, plus the execution of the call.
 
 use apus_rpc::{Code, Execution, Metadata, Status};
 use http::HeaderMap;
 use tonic::metadata::{Ascii, MetadataValue};
 
-/// Headers of gRPC that a status is made of.
-pub(crate) const GRPC_HEADERS: [&str; 3] =
-    ["grpc-status", "grpc-message", "grpc-status-details-bin"];
-
-/// Name of the metadata of a failed call that says whether it was executed; [`execution`] reads it.
+/// Metadata name under which a failed call states whether it was executed; [`execution`] reads it.
 pub const EXECUTION: &str = "apus-execution";
 
-/// Returns what is known about the execution of a call that failed with this status, at a client of this crate. A
+/// Returns whether a call that failed with this status was executed, at a client of this crate. A
 /// call that was not executed may be made again, at another server.
 ///
 /// ```
@@ -31,7 +27,7 @@ pub fn execution(status: &tonic::Status) -> Execution {
     }
 }
 
-/// Returns a status as tonic has it.
+/// Converts a status to tonic.
 pub(crate) fn to_tonic(status: &Status) -> tonic::Status {
     let mut headers = HeaderMap::new();
     crate::headers::append(&mut headers, status.metadata());
@@ -47,11 +43,11 @@ pub(crate) fn to_tonic(status: &Status) -> tonic::Status {
     tonic::Status::with_details_and_metadata(code, message, details, metadata)
 }
 
-/// Returns a status of a handler of tonic.
+/// Converts a status of a tonic handler.
 pub(crate) fn from_tonic(status: &tonic::Status) -> Status {
     let code = Code::from_number(status.code() as i32 as u8);
     let headers = status.metadata().clone().into_headers();
-    // Metadata that is too large does not keep the status from its client.
+    // Too large metadata is dropped, so that the status still reaches the client.
     let metadata = crate::headers::to_metadata(&headers).unwrap_or_else(|_| Metadata::new());
     Status::new(code, status.message())
         .with_details(bytes::Bytes::copy_from_slice(status.details()))

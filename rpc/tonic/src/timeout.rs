@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Name of the header.
 pub(crate) const GRPC_TIMEOUT: &str = "grpc-timeout";
 
-/// Reads a timeout: up to eight digits and a unit.
+/// Parses a timeout: up to eight digits and a unit.
 pub(crate) fn parse(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -23,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
     }
 }
 
-/// Writes a timeout in the finest unit that has room for it; never more than there is.
+/// Formats a timeout in the finest unit with room for it, rounded down.
 pub(crate) fn format(timeout: Duration) -> String {
     const LARGEST: u128 = 99_999_999;
     let units = [(timeout.as_nanos(), 'n'), (timeout.as_micros(), 'u'), (timeout.as_millis(), 'm')];

@@ -1,4 +1,11 @@
 //! Corks: hold messages back so that those of a busy thread leave together.
+//!
+//! Without a cork, the packets of a command leave before it returns (SEND-10). Rationale: a delay
+//! by time, or while something is unacknowledged (Nagle), slows every unloaded call and suits no
+//! single application; a batch call alone does not suit a server that replies as requests arrive. A
+//! cork ends when its thread waits, so a loop that handles all messages and then waits cannot
+//! forget a flush. 32 messages are held at most: with 64, each side waited for the other's whole
+//! batch (0.87 instead of 1.36 million exchanges a second).
 
 use crate::engine::shard::Shard;
 use smallvec::SmallVec;

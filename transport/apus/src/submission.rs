@@ -1,4 +1,10 @@
 //! Calls on their way into the engine: one, or many under one lock. An attempt is repeated while there is no room.
+//!
+//! A batch of up to 64 messages is made under one lock, and what was sent is removed from the
+//! caller's vector: its memory serves the next batch, and after an error it has exactly what was
+//! not sent. A guard that keeps the lock, or an iterator, would run the application's code under
+//! it. A failed call ends the batch (no room, closed); a failed reply does not, since only its
+//! client has gone.
 
 use crate::call::{CallId, CallOptions, OutgoingCall};
 use crate::engine::core::{Core, Deadline, NewCall, finish};

@@ -1,4 +1,4 @@
-//! Received packets: what a driver passes to the engine.
+//! Received packets, as a driver passes them to the engine.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -23,7 +23,7 @@ pub enum Ecn {
     /// Not ECN-capable, or unknown.
     #[default]
     NotCapable,
-    /// ECN-capable, and no congestion experienced.
+    /// ECN-capable, no congestion experienced.
     Capable,
     /// Congestion experienced: a switch has marked the packet.
     CongestionExperienced,

@@ -1,21 +1,23 @@
-//! Packets that may wait a little, apart from urgent ones.
+//! Bulk packets: packets that may wait, received separately from urgent packets.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// The source of packets that may wait a little: their receiver need not act upon them before others have followed.
+/// The source of bulk packets: packets that the receiver need not handle before others have
+/// followed.
 #[derive(Clone, Copy, Debug)]
 pub struct BulkSource<'a> {
     /// Becomes readable when such a packet arrives.
     pub descriptor: BorrowedFd<'a>,
-    /// Longest time for which a sleeping thread may leave the descriptor alone after a receive that had such packets.
+    /// Longest time that a sleeping thread may ignore the descriptor after a receive with bulk
+    /// packets.
     pub max_delay: Duration,
-    /// Whether the last receive had such packets, and left none.
+    /// Whether the last receive returned bulk packets and drained the source.
     pub drained: bool,
 }
 
-/// For how long a thread that sleeps leaves a [`BulkSource`] alone: from its first sleep after a receive that has drained the
-/// source, so that other packets have the time to follow.
+/// Delay during which a sleeping thread ignores a [`BulkSource`]. It starts with the first sleep
+/// after a receive that drained the source, so that further packets can arrive.
 #[derive(Debug, Default)]
 pub struct BulkDelay {
     /// Whether the source was drained since the last sleep.
@@ -25,14 +27,16 @@ pub struct BulkDelay {
 }
 
 impl BulkDelay {
-    /// Notes a receive. Returns whether it has drained `source`: then packets that follow are not due yet.
+    /// Records a receive. Returns whether it drained `source`: later bulk packets are then not due
+    /// yet.
     pub fn note_receive(&mut self, source: Option<BulkSource<'_>>) -> bool {
         let is_drained = source.is_some_and(|source| source.drained);
         self.is_drained |= is_drained;
         is_drained
     }
 
-    /// Returns for how many nanoseconds to leave `source` alone in a sleep that begins at `now`; 0 if its packets wake the thread.
+    /// Returns the nanoseconds for which a sleep that starts at `now` ignores `source`; 0 if its
+    /// packets wake the thread.
     pub fn of_sleep(&mut self, source: Option<BulkSource<'_>>, now: u64) -> u64 {
         let Some(source) = source else { return 0 };
         if std::mem::take(&mut self.is_drained) {

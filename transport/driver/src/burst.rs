@@ -1,4 +1,4 @@
-//! Bursts: what the engine passes to a driver.
+//! Bursts: the packets that the engine passes to a driver in one call.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,8 +7,8 @@ use crate::packet::BurstPackets;
 /// One or more packets of one message for one destination.
 ///
 /// Packet `i` is the `i`-th piece of `headers` followed by the `i`-th piece of the payload. The
-/// payload is given as slices whose concatenation is the payload of all packets; a packet's piece
-/// may begin in one slice and end in another.
+/// payload is a list of slices whose concatenation is the payload of all packets; a packet's piece
+/// may start in one slice and end in another.
 ///
 /// ```text
 ///   headers   |h0|h1|h2|                       header_len bytes each
@@ -17,17 +17,16 @@ use crate::packet::BurstPackets;
 /// ```
 ///
 /// A burst is consistent if `headers` is a non-empty multiple of `header_len`, and the payload
-/// fills all packets but the last one and puts at least one byte into the last one. A burst of one
-/// packet may have no payload. With an inconsistent burst, [`crate::TransmitHalf::send`] panics in
-/// debug builds.
+/// fills all packets but the last, which gets at least one byte. A burst of one packet may have no
+/// payload. With an inconsistent burst, [`crate::TransmitHalf::send`] panics in debug builds.
 #[derive(Clone, Copy, Debug)]
 pub struct Burst<'a> {
     /// Destination.
     pub to: SocketAddr,
     /// Local address to send from; `None` lets the system choose.
     pub from: Option<IpAddr>,
-    /// Byte for IPv4's TOS or IPv6's traffic class field. The two ECN bits are 0, or 0b10 if switches may mark the packets
-    /// (ECT(0) of RFC 3168).
+    /// Byte for IPv4's TOS or IPv6's traffic class field. The two ECN bits are 0, or 0b10 if
+    /// switches may mark the packets (ECT(0) of RFC 3168).
     pub traffic_class: u8,
     /// Concatenated headers of the packets.
     pub headers: &'a [u8],
@@ -35,10 +34,11 @@ pub struct Burst<'a> {
     pub header_len: usize,
     /// Concatenated payloads of the packets.
     pub payload: &'a [&'a [u8]],
-    /// Payload bytes of every packet but the last one, which may have fewer.
+    /// Payload bytes of every packet but the last, which may have fewer.
     pub segment: usize,
-    /// Bytes of the longest datagram that a packet may share with others for this destination, because each says where it
-    /// ends and the destination reads them all. 0 if each packet needs a datagram of its own. A driver need not merge.
+    /// Maximum length of a datagram that a packet may share with others for this destination: each
+    /// packet states its length, and the destination reads all of them. 0 if each packet needs its
+    /// own datagram. A driver need not merge.
     pub coalesce: usize,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Burst<'a> {
     #[must_use]
     #[inline]
     pub fn each(&self) -> BurstPackets<'a> {
-        BurstPackets::new(self)
+        BurstPackets::new(self.headers, self.header_len, self.payload, self.segment)
     }
 
     /// Returns the number of packets.

@@ -15,15 +15,15 @@ pub struct Capabilities {
     pub ecn: bool,
     /// Whether ICMP errors such as "port unreachable" become [`crate::NetworkReport`]s.
     pub reports: bool,
-    /// Microseconds for which the system polls the interface when no packet has arrived; 0 if busy
-    /// polling was not requested or is not supported.
+    /// Microseconds that the system polls the interface while no packet arrives; 0 if busy polling
+    /// was not requested or is not supported.
     pub busy_poll_usecs: u32,
-    /// Bytes that the system queues between two calls of `receive`, including its own structures,
-    /// which may be as large as the packets, and many times as large as small packets.
+    /// Bytes that the system queues between two calls of `receive`, including its own structures.
+    /// These can be as large as full packets, and many times larger than small packets.
     pub receive_buffer: usize,
     /// Rate of the link in Mbit/s, if the driver knows it.
     pub link_mbps: Option<u32>,
-    /// Ports beside its own from which marked packets leave in turn; 0 if none do, and if marked packets of peers are not taken for
-    /// those of the peers' own ports.
+    /// Number of additional source ports that marked packets leave from in turn; 0 if there are
+    /// none, or if marked packets of peers are not attributed to the peers' own ports.
     pub spray_ports: usize,
 }

@@ -1,4 +1,4 @@
-//! Conformance suite: the behaviour that every driver must show.
+//! Conformance suite: the behaviour required of every driver.
 //!
 //! One function per behaviour, written against the traits alone.
 //! [`conformance!`](crate::conformance!) makes a test of each of them for one kind of driver:
@@ -19,7 +19,7 @@
 //! ```
 //!
 //! The tests wait with poll(2) on the driver's descriptor and never sleep. A wait that exceeds
-//! [`WATCHDOG`] fails the test, because it means that something hangs.
+//! [`WATCHDOG`] means a hang and fails the test.
 //!
 //! # Invariants
 //!
@@ -32,6 +32,7 @@
 mod addresses;
 mod calls;
 mod errors;
+mod fixture;
 mod host;
 mod integrity;
 mod merging;
@@ -40,61 +41,13 @@ mod threads;
 pub use addresses::*;
 pub use calls::*;
 pub use errors::*;
+pub use fixture::{Fixture, WATCHDOG};
 pub use integrity::*;
 pub use merging::*;
 pub use threads::*;
 
-use std::any::Any;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
-
-use crate::Driver;
-
-/// Longest wait of a test; a longer one means that something hangs. Generous, since a loaded
-/// machine is not a failure.
-pub const WATCHDOG: Duration = Duration::from_secs(60);
-
-/// Opens drivers of one kind that can reach each other.
-///
-/// Every `Fn() -> Box<dyn Driver>` is a fixture.
-pub trait Fixture {
-    /// Returns a new driver at an address of its own.
-    fn open(&self) -> Box<dyn Driver>;
-
-    /// Returns why the suite cannot run here, if it cannot. The tests then pass, and print it.
-    fn skip(&self) -> Option<String> {
-        None
-    }
-
-    /// Returns the address where peers reach `driver`. Default: its local address, or the loopback
-    /// address of the same family and port if it listens on all addresses of the host.
-    fn address_of(&self, driver: &dyn Driver) -> SocketAddr {
-        let local = driver.local_addr();
-        let ip = match local.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            ip => ip,
-        };
-        SocketAddr::new(ip, local.port())
-    }
-
-    /// Returns an address at which no driver listens, and an object that keeps it so while it
-    /// lives. Default: the address of a driver that was dropped, which is right if addresses are
-    /// not reused soon.
-    fn closed_address(&self) -> (SocketAddr, Box<dyn Any>) {
-        let driver = self.open();
-        (self.address_of(&*driver), Box::new(()))
-    }
-}
-
-impl<F: Fn() -> Box<dyn Driver>> Fixture for F {
-    fn open(&self) -> Box<dyn Driver> {
-        self()
-    }
-}
-
 /// Makes a module `$module` with one test for each behaviour of the suite. `$fixture` is an
-/// expression that returns a [`Fixture`]; each test evaluates it anew.
+/// expression that returns a [`Fixture`]; each test evaluates it again.
 #[macro_export]
 macro_rules! conformance {
     ($module:ident, $fixture:expr) => {

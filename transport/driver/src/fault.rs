@@ -23,11 +23,11 @@
 //!
 //! # Invariants
 //!
-//! - **FAULT-1** A driver with [`Faults::none`] in both directions changes nothing.
+//! - **FAULT-1** A driver with [`Faults::none`] in both directions passes all packets unchanged.
 //! - **FAULT-2** No packet is delayed forever: an incoming packet at most until a `receive` finds
 //!   no packet behind it (DRIVER-6 guarantees that), an outgoing packet at most until `flush`.
-//! - **FAULT-3** The number of packets that leave a lane is the number that entered, minus the lost
-//!   ones, plus the duplicates.
+//! - **FAULT-3** The number of packets that leave a lane is the number that entered, minus losses,
+//!   plus duplicates.
 
 mod config;
 mod counters;
@@ -105,7 +105,7 @@ impl<D: Driver> Driver for Faulty<D> {
 
 /// Metadata of an outgoing packet.
 #[derive(Clone, Copy, Debug)]
-struct Outgoing {
+struct OutgoingFrame {
     to: SocketAddr,
     from: Option<IpAddr>,
     traffic_class: u8,
@@ -113,13 +113,13 @@ struct Outgoing {
 
 struct FaultyTransmit {
     inner: Box<dyn TransmitHalf>,
-    lane: Lane<Outgoing>,
+    lane: Lane<OutgoingFrame>,
     counters: Arc<FaultCounters>,
 }
 
 impl FaultyTransmit {
-    fn forward(inner: &mut dyn TransmitHalf, frame: &Frame<Outgoing>) -> io::Result<()> {
-        let Outgoing { to, from, traffic_class } = frame.metadata;
+    fn forward(inner: &mut dyn TransmitHalf, frame: &Frame<OutgoingFrame>) -> io::Result<()> {
+        let OutgoingFrame { to, from, traffic_class } = frame.metadata;
         inner.send(&Burst { from, traffic_class, ..Burst::single(to, &frame.bytes) })
     }
 }
@@ -131,7 +131,7 @@ impl TransmitHalf for FaultyTransmit {
             return self.inner.send(burst);
         }
         let metadata =
-            Outgoing { to: burst.to, from: burst.from, traffic_class: burst.traffic_class };
+            OutgoingFrame { to: burst.to, from: burst.from, traffic_class: burst.traffic_class };
         for packet in burst.each() {
             let frame = Frame { metadata, bytes: packet.to_vec() };
             let mut result = Ok(());

@@ -1,7 +1,7 @@
-//! Packet drivers: the contract between the engine and whatever carries its packets.
+//! Packet drivers: the contract between the engine and the carrier of its packets.
 //!
-//! A [`Driver`] moves datagrams between this host and others. It does not know the protocol: it
-//! sees headers as bytes, and only the engine (`apus`) connects drivers and protocol.
+//! A [`Driver`] moves datagrams between this host and others. It is independent of the protocol: it
+//! treats headers as bytes, and only the engine (`apus`) connects drivers and protocol.
 //!
 //! After opening, a driver reports its [`Capabilities`] and is then split into two halves that
 //! different threads may own: [`TransmitHalf`] is used under the engine's core lock,
@@ -13,9 +13,9 @@
 //!              reports(NetworkReport): what ICMP and the system say about packets sent earlier
 //! ```
 //!
-//! In addition to the contract there are tools for tests and diagnosis, each behind the cargo
-//! feature of its name: the in-memory network `loopback`, the wrappers `fault` and `pcap` around
-//! any driver, and the suite `conformance`, which every driver must pass. The feature `seal` has the wrapper that encrypts
+//! The crate also has tools for tests and diagnosis, each behind the cargo feature of its name: the
+//! in-memory network `loopback`, the wrappers `fault` and `pcap` around any driver, and the suite
+//! `conformance`, which every driver must pass. The feature `seal` adds the wrapper that encrypts
 //! and authenticates every packet.
 //!
 //! # Invariants
@@ -27,14 +27,14 @@
 //!   driver chooses the number of system calls and segments.
 //! - **DRIVER-4** Failure of one destination never stops packets to another one: it becomes a
 //!   [`NetworkReport`]. Only failure of the driver itself is an `Err`.
-//! - **DRIVER-5** Packets that `send` has accepted are sent when `flush` returns, unless
+//! - **DRIVER-5** Packets accepted by `send` are sent when `flush` returns, unless
 //!   [`TransmitHalf::has_room`] returns `false`; then the driver keeps them and sends them in a
 //!   later `flush`.
 //! - **DRIVER-6** Before a thread waits on the descriptor of [`ReceiveHalf`], it flushes, takes the
 //!   reports, and calls `receive` until it returns 0, in this order. A wrapper may delay packets
 //!   until that 0, and longer if a thread waits without it, as the engine does after a single
-//!   packet, and after packets of a [`BulkSource`]. A failure that `flush` detects is available in `reports` at once and does not make
-//!   the descriptor readable; every later event does.
+//!   packet, and after packets of a [`BulkSource`]. A failure that `flush` detects is available in
+//!   `reports` at once and does not make the descriptor readable; every later event does.
 
 #![forbid(unsafe_code)]
 
@@ -152,16 +152,18 @@ pub trait TransmitHalf: Send {
     /// system calls; callers ask once per peer, and again after [`NetworkError::TooBig`].
     fn packet_limit(&mut self, to: SocketAddr) -> usize;
 
-    /// Returns when [`TransmitHalf::handle_timeout`] is due. `None`, the default, for drivers that do nothing by themselves.
+    /// Returns when [`TransmitHalf::handle_timeout`] is due. The default, `None`, is for drivers
+    /// without timers.
     fn next_timeout(&self) -> Option<Instant> {
         None
     }
 
-    /// Does what is due. The caller flushes afterwards.
+    /// Runs the timers that are due. The caller flushes afterwards.
     fn handle_timeout(&mut self) {}
 
-    /// Returns a peer, and the session that the driver has agreed upon with it, if that is new. The caller hands it to the
-    /// protocol before it drains the packets of the last receive. `None`, the default, for drivers that know no sessions.
+    /// Returns a peer and the new session that the driver has agreed on with it. The caller passes
+    /// it to the protocol before it drains the packets of the last receive. The default, `None`, is
+    /// for drivers without sessions.
     fn poll_session(&mut self) -> Option<(SocketAddr, u64)> {
         None
     }
@@ -171,8 +173,7 @@ pub trait TransmitHalf: Send {
 pub trait ReceiveHalf: Send + AsFd {
     /// Receives up to about `limit` packets; a merged datagram is never cut, so there may be a few
     /// more. Returns the number of packets for [`ReceiveHalf::drain`]. 0 means that no packet is
-    /// left and that the thread may wait (DRIVER-6). Packets of an earlier call that were not
-    /// drained are lost.
+    /// left and that the thread may wait (DRIVER-6). Undrained packets of an earlier call are lost.
     ///
     /// # Errors
     ///
@@ -180,22 +181,22 @@ pub trait ReceiveHalf: Send + AsFd {
     fn receive(&mut self, limit: usize) -> io::Result<usize>;
 
     /// Returns whether the last [`ReceiveHalf::receive`] may have left packets. `false` means that
-    /// none was left at that moment, and saves another call. `true` has no meaning: a driver
+    /// no packet was left at that moment, and saves another call. `true` means nothing: a driver
     /// receives as many packets at once as it can, which may be fewer than the limit.
     ///
     /// This is a hint, since a batch that an ICMP error cut short may look like the last one. No
     /// thread may wait for packets because of it (DRIVER-6).
     fn may_have_more(&self) -> bool;
 
-    /// Returns the number of datagrams that the system has dropped because its buffer was full, as far as receives have
-    /// shown it. 0, the default, for drivers that do not know.
+    /// Returns the number of datagrams that the system dropped because its buffer was full, as of
+    /// the last receive. The default, 0, is for drivers that cannot tell.
     fn overflowed(&self) -> u64 {
         0
     }
 
-    /// Returns the source of the packets that may wait a little, if the driver keeps them apart: then they do not make the
-    /// descriptor of this half readable, but that of the source. [`ReceiveHalf::receive`] receives from both. `None`, the
-    /// default, for drivers all of whose packets are urgent.
+    /// Returns the source of bulk packets, if the driver separates them: they then make the
+    /// source's descriptor readable instead of this half's descriptor. [`ReceiveHalf::receive`]
+    /// receives from both. The default, `None`, is for drivers whose packets are all urgent.
     fn bulk(&self) -> Option<BulkSource<'_>> {
         None
     }

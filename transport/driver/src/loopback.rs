@@ -1,7 +1,7 @@
 //! Loopback: a network in memory, for tests and examples.
 //!
-//! A [`LoopbackNetwork`] makes [`LoopbackHost`]s, each of which is a driver. Packets never leave
-//! the process, nothing is random, and the creator of the network sets every limit.
+//! A [`LoopbackNetwork`] creates [`LoopbackHost`]s, each of which is a driver. Packets never leave
+//! the process, the behaviour is deterministic, and the creator of the network sets every limit.
 //!
 //! # Invariants
 //!
@@ -12,56 +12,21 @@
 //! - **LOOPBACK-3** Packets of one sender arrive in the order in which they were sent.
 
 mod host;
+mod host_table;
 mod inbox;
 
 pub use host::LoopbackHost;
+pub use host_table::LoopbackConfig;
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::SocketAddr;
+use std::sync::Arc;
 
-use inbox::Inbox;
-
-/// Limits of a [`LoopbackNetwork`], equal for all its hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoopbackConfig {
-    /// Longest packet in bytes, header and payload. Default 1472: the limit of UDP over IPv4 and
-    /// Ethernet.
-    pub packet_limit: usize,
-    /// Maximum number of packets that wait for one host. Default 1024, chosen by us: room for
-    /// several bursts.
-    pub queue: usize,
-}
-
-impl Default for LoopbackConfig {
-    fn default() -> Self {
-        Self { packet_limit: 1472, queue: 1024 }
-    }
-}
+use host_table::HostTable;
 
 /// A network in memory. Clones refer to the same network.
 #[derive(Clone, Debug, Default)]
 pub struct LoopbackNetwork {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    config: LoopbackConfig,
-    /// All hosts ever made. A closed host stays listed, so that its address is not reused and
-    /// packets to it are refused.
-    hosts: Mutex<BTreeMap<SocketAddr, Option<Arc<Inbox>>>>,
-    dropped: AtomicU64,
-}
-
-/// Result of routing a packet.
-enum Route {
-    Open(Arc<Inbox>),
-    /// The address exists, but no host listens on the port.
-    PortClosed,
-    /// The address does not exist.
-    Unreachable,
+    hosts: Arc<HostTable>,
 }
 
 impl LoopbackNetwork {
@@ -74,10 +39,10 @@ impl LoopbackNetwork {
     /// Returns a network with the given limits.
     #[must_use]
     pub fn with_config(config: LoopbackConfig) -> Self {
-        Self { shared: Arc::new(Shared { config, ..Shared::default() }) }
+        Self { hosts: Arc::new(HostTable::new(config)) }
     }
 
-    /// Returns a new host with an IPv4 address of its own; 10.0.0.1 is the first one.
+    /// Returns a new host with its own IPv4 address, starting at 10.0.0.1.
     ///
     /// # Panics
     ///
@@ -87,7 +52,7 @@ impl LoopbackNetwork {
         self.host_in(|n| SocketAddr::from(((0x0a00_0000 + n).to_be_bytes(), 1)))
     }
 
-    /// Returns a new host with an IPv6 address of its own; `fd00::1` is the first one.
+    /// Returns a new host with its own IPv6 address, starting at `fd00::1`.
     ///
     /// # Panics
     ///
@@ -104,56 +69,19 @@ impl LoopbackNetwork {
     /// If the process has no file descriptor left.
     #[must_use]
     pub fn host_at(&self, address: SocketAddr) -> Option<LoopbackHost> {
-        let mut hosts = self.shared.hosts();
-        if hosts.contains_key(&address) {
-            return None;
-        }
-        let inbox = Arc::new(Inbox::new(self.shared.config.queue));
-        hosts.insert(address, Some(inbox.clone()));
-        Some(LoopbackHost::new(self.clone(), address, inbox))
+        let inbox = self.hosts.open(address)?;
+        Some(LoopbackHost::new(self.hosts.clone(), address, inbox))
     }
 
     /// Returns the number of packets dropped because a host's inbox was full.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.shared.dropped.load(Ordering::Relaxed)
+        self.hosts.dropped()
     }
 
-    /// Returns a new host at the first free one of the addresses `1`, `2`, ….
+    /// Returns a new host at the first free address of `1`, `2`, ….
     fn host_in(&self, address: impl Fn(u32) -> SocketAddr) -> LoopbackHost {
         (1..=u32::MAX).find_map(|n| self.host_at(address(n))).expect("fewer than 2^32 hosts")
-    }
-
-    fn config(&self) -> LoopbackConfig {
-        self.shared.config
-    }
-
-    fn route(&self, to: SocketAddr) -> Route {
-        let hosts = self.shared.hosts();
-        match hosts.get(&to) {
-            Some(Some(inbox)) => Route::Open(inbox.clone()),
-            Some(None) => Route::PortClosed,
-            None if Self::has_address(&hosts, to.ip()) => Route::PortClosed,
-            None => Route::Unreachable,
-        }
-    }
-
-    fn has_address(hosts: &BTreeMap<SocketAddr, Option<Arc<Inbox>>>, ip: IpAddr) -> bool {
-        hosts.range(SocketAddr::new(ip, 0)..).next().is_some_and(|(address, _)| address.ip() == ip)
-    }
-
-    fn count_drop(&self) {
-        self.shared.dropped.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn close(&self, address: SocketAddr) {
-        self.shared.hosts().insert(address, None);
-    }
-}
-
-impl Shared {
-    fn hosts(&self) -> std::sync::MutexGuard<'_, BTreeMap<SocketAddr, Option<Arc<Inbox>>>> {
-        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

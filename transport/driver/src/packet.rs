@@ -1,8 +1,6 @@
-//! Packets of a burst, in the pieces that the engine passed.
+//! Packets of a burst, as the pieces that the engine passed.
 
-use crate::Burst;
-
-/// One packet of a [`Burst`], not copied yet.
+/// One packet of a [`Burst`](crate::Burst), not copied yet.
 #[derive(Clone, Copy, Debug)]
 pub struct BurstPacket<'a> {
     /// The packet's header.
@@ -31,7 +29,7 @@ impl<'a> BurstPacket<'a> {
         std::iter::once(self.header).chain(self.payload)
     }
 
-    /// Copies the packet to the beginning of `frame`.
+    /// Copies the packet to the start of `frame`.
     ///
     /// # Panics
     ///
@@ -56,12 +54,12 @@ impl<'a> BurstPacket<'a> {
     }
 }
 
-/// A run of bytes that may begin in the middle of one slice and end in the middle of another.
+/// A run of bytes that may start in the middle of one slice and end in the middle of another.
 ///
 /// Iterating yields the pieces, none of them empty.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketPieces<'a> {
-    /// Rest of the slice in which the run begins.
+    /// Rest of the slice that the run starts in.
     first: &'a [u8],
     /// The slices behind `first`. The run may end before they do.
     others: &'a [&'a [u8]],
@@ -125,7 +123,7 @@ impl<'a> Iterator for PacketPieces<'a> {
     }
 }
 
-/// The packets of a burst, in order; see [`Burst::each`].
+/// The packets of a burst, in order; see [`Burst::each`](crate::Burst::each).
 #[derive(Clone, Debug)]
 pub struct BurstPackets<'a> {
     headers: &'a [u8],
@@ -136,13 +134,13 @@ pub struct BurstPackets<'a> {
 
 impl<'a> BurstPackets<'a> {
     #[inline]
-    pub(crate) fn new(burst: &Burst<'a>) -> Self {
-        Self {
-            headers: burst.headers,
-            header_len: burst.header_len,
-            payload: PacketPieces::new(burst.payload),
-            segment: burst.segment,
-        }
+    pub(crate) fn new(
+        headers: &'a [u8],
+        header_len: usize,
+        payload: &'a [&'a [u8]],
+        segment: usize,
+    ) -> Self {
+        Self { headers, header_len, payload: PacketPieces::new(payload), segment }
     }
 }
 
@@ -169,7 +167,7 @@ impl ExactSizeIterator for BurstPackets<'_> {}
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::Burst;
     use std::net::SocketAddr;
 
     fn packets(headers: &[u8], payload: &[&[u8]], segment: usize) -> Vec<String> {

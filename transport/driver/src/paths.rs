@@ -1,13 +1,13 @@
-//! The local addresses to which peers send.
+//! Local addresses that peers send to.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// For an endpoint that is bound to all addresses of the host: the address to which each peer sent
-/// its last packet, so that packets to the peer leave from there. Empty for other endpoints.
+/// The local address of each peer's last packet, for an endpoint that is bound to all addresses of
+/// the host: packets to the peer leave from that address. Empty for other endpoints.
 #[derive(Debug, Default)]
 pub struct Paths {
-    /// Whether a peer is a host, whatever port its packets come from.
+    /// Whether a peer is a host, regardless of the port.
     hosts: bool,
     last: Option<(SocketAddr, IpAddr)>,
     known: HashMap<SocketAddr, IpAddr>,
@@ -18,13 +18,13 @@ pub struct Paths {
 const MAX_PATHS: usize = 65_536;
 
 impl Paths {
-    /// Returns an empty table. With `hosts` a peer is a host, whatever port its packets come from.
+    /// Creates an empty table. With `hosts`, a peer is a host, regardless of the port.
     #[must_use]
     pub fn new(hosts: bool) -> Self {
         Self { hosts, ..Self::default() }
     }
 
-    /// Notes that a packet from `peer` was sent to `local`.
+    /// Records that a packet from `peer` was sent to `local`.
     #[inline]
     pub fn note(&mut self, mut peer: SocketAddr, local: IpAddr) {
         if self.hosts {
@@ -40,7 +40,7 @@ impl Paths {
         self.known.insert(peer, local);
     }
 
-    /// Returns the address from which packets to `peer` must leave; `None` leaves it to the system.
+    /// Returns the source address for packets to `peer`; `None` lets the system choose.
     #[must_use]
     #[inline]
     pub fn local(&self, peer: SocketAddr) -> Option<IpAddr> {

@@ -3,9 +3,8 @@
 //! [`Capture`] wraps any driver and writes every packet as a raw IP packet, with the IP and UDP
 //! headers that it has, or would have, on a network. Wireshark and `tshark` open the file.
 //!
-//! Header fields that the driver does not know have fixed values: the time to live is 64, checksums
-//! are right, and the local IP address is unspecified if neither the driver nor the packet names
-//! it.
+//! Header fields without a known value are fixed: the time to live is 64, checksums are correct,
+//! and the local IP address is unspecified if neither the driver nor the packet provides it.
 //!
 //! # Invariants
 //!
@@ -45,9 +44,9 @@ impl<D: Driver> Capture<D> {
         Ok(Self { inner, log })
     }
 
-    /// Wraps `inner` and writes packets to a new file at `path`, which only this user can read. A
-    /// name that exists, as a link of another user may, is refused. The file is complete once both
-    /// halves of the driver and all handles of [`Capture::log`] are dropped, or after
+    /// Wraps `inner` and writes packets to a new file at `path` that only this user can read. An
+    /// existing name is refused, since it may be another user's link. The file is complete once
+    /// both halves of the driver and all handles of [`Capture::log`] are dropped, or after
     /// [`CaptureLog::flush`].
     ///
     /// # Errors
@@ -278,7 +277,7 @@ mod tests {
         assert_eq!(lines[3], "[fd00::1]:1 > [fd00::2]:1 0x3 b3");
     }
 
-    /// The attack: another user has put a link where the victim will capture packets.
+    /// The attack: another user has placed a link at the path of the capture.
     #[test]
     fn a_capture_is_not_written_through_a_link() {
         let network = LoopbackNetwork::new();

@@ -1,4 +1,4 @@
-//! Reports: failures of packets that were sent earlier.
+//! Reports: failures of packets sent earlier.
 
 use std::net::SocketAddr;
 
@@ -9,11 +9,12 @@ pub struct NetworkReport<'a> {
     pub peer: SocketAddr,
     /// The failure.
     pub error: NetworkError,
-    /// Beginning of the packet that caused the report, as far as it was returned; may be empty.
+    /// First bytes of the packet that caused the report, as far as they were returned; may be
+    /// empty.
     pub packet: &'a [u8],
 }
 
-/// Failure of a packet on its way.
+/// Failure of a packet in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NetworkError {
@@ -23,11 +24,11 @@ pub enum NetworkError {
     ProtocolUnreachable,
     /// There is no route to the host, or the host does not respond.
     HostUnreachable,
-    /// The packet exceeds the limit of the path. The caller asks
+    /// The packet exceeds the limit of the path. The caller reads
     /// [`crate::TransmitHalf::packet_limit`] again.
     TooBig,
     /// The system refused to send, because of a firewall rule or a missing privilege.
     NotPermitted,
-    /// No keys could be agreed upon with the peer.
+    /// No keys could be agreed on with the peer.
     Untrusted,
 }

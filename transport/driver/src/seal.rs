@@ -1,8 +1,9 @@
 //! Sealing: every packet encrypted and authenticated, around any driver.
 //!
-//! [`Sealed`] wraps a driver. Its transmitting half seals packets while it copies them, its receiving half opens them, without
-//! the engine's core lock. Handshakes ([`apus_seal::Handshakes`]) are between the two: the receiving half gives them packets, the
-//! transmitting half sends what they say.
+//! [`Sealed`] wraps a driver. Its transmitting half seals packets while it copies them, its
+//! receiving half opens them without the engine's core lock. Handshakes ([`apus_seal::Handshakes`])
+//! connect the two: the receiving half passes packets to them, the transmitting half sends their
+//! packets.
 //!
 //! ```text
 //!   engine ── send ──▶ SealedTransmit: Sealer by peer ──▶ inner driver
@@ -15,10 +16,11 @@
 //!
 //! # Invariants
 //!
-//! - **SEALED-1** A packet leaves sealed, or not at all. A packet for a peer without keys is dropped, and begins a handshake: the
-//!   protocol sends it again from its start in the session that the handshake leads to (SEAL-11).
-//! - **SEALED-2** The engine receives nothing that was not opened (SEAL-7).
-//! - **SEALED-3** The protocol is given a session before it is given a packet of it.
+//! - **SEALED-1** A packet leaves sealed or not at all. A packet for a peer without keys is dropped
+//!   and starts a handshake; the protocol then sends the message from its start in the new session
+//!   (SEAL-11).
+//! - **SEALED-2** The engine receives only opened packets (SEAL-7).
+//! - **SEALED-3** The protocol receives a session before it receives a packet of it.
 
 mod clock;
 mod handle;
@@ -52,8 +54,8 @@ impl Sealed {
         Self::with_clock(inner, negotiator, limits, SealClock::system())
     }
 
-    /// As [`Sealed::new`], with another clock than the system's: with a simulated one [`TransmitHalf::next_timeout`] returns `None`, and
-    /// [`SealHandle::next_due`] says when a timer is due.
+    /// As [`Sealed::new`], with another clock. With a simulated clock
+    /// [`TransmitHalf::next_timeout`] returns `None`; use [`SealHandle::next_due`].
     #[must_use]
     pub fn with_clock(
         inner: Box<dyn Driver>,
@@ -72,14 +74,14 @@ impl Sealed {
         Self { traffic_class, ..self }
     }
 
-    /// Returns what can be read and changed while the driver works. Valid after [`Driver::split`].
+    /// Returns a handle to the handshakes and peers, which stays valid after [`Driver::split`].
     #[must_use]
     pub fn handle(&self) -> Arc<SealHandle> {
         self.handle.clone()
     }
 }
 
-/// The counters of the inner driver, and those of sealing.
+/// The counters of the inner driver and of sealing.
 struct BothCounters {
     inner: Option<Arc<dyn DriverCounters>>,
     handle: Arc<SealHandle>,

@@ -5,7 +5,7 @@ use apus_driver::loopback::{LoopbackConfig, LoopbackNetwork};
 use apus_driver::pcap::Capture;
 use apus_driver::{Driver, conformance};
 
-/// Returns a network with room for the longest bursts of the suite, and long packets.
+/// Returns a network that permits long packets and has room for the suite's longest bursts.
 fn network() -> LoopbackNetwork {
     LoopbackNetwork::with_config(LoopbackConfig { packet_limit: 9000, queue: 4096 })
 }

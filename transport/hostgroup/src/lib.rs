@@ -1,5 +1,5 @@
 //! What the transports of a host publish for each other: they share its link, the switch port before it, and the queue of
-//! its interface (docs/adr/0055).
+//! its interface (docs/networks.md).
 //!
 //! The shards of an [apus](https://docs.rs/apus) endpoint have a [`Board`], and so have the hosts of its simulator. With the feature
 //! `host`, transports of several processes have a page of shared memory. The protocol says what is published

@@ -7,7 +7,7 @@
 //! RUSTFLAGS="--cfg apus_local_loom" cargo test --release -p apus-local --lib model
 //! ```
 //!
-//! docs/mutations.md lists the planted bugs that these models found.
+//! lab/mutations.csv lists the planted bugs that these models found.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 /// Something that the application, or the engine on its behalf, should know.
 // The discriminant is a word. Hidden in the two spare bytes of an address, it would split every copy of an event into
-// pieces of odd sizes, which costs store-forwarding stalls (docs/perf-log.md, 2026-11-21).
+// pieces of odd sizes, which costs store-forwarding stalls (lab/log, 2026-11-21).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u64)]

@@ -8,6 +8,10 @@
 //!
 //! - **EXTENT-1** A message occupies as many positions as it has bytes, and an empty one occupies one. Nothing that is
 //!   sent, awaited or held in memory counts as 0.
+//!
+//! Rationale: a special case for 0 that is forgotten anywhere is a message that never ends. A byte
+//! of padding on the wire would be delivered by older versions. They drop empty messages instead,
+//! so each packet states that its sender understands them (WIRE-31), and errors name older peers.
 
 /// Returns the number of positions that a message of `length` bytes occupies (EXTENT-1).
 pub(crate) const fn extent(length: u32) -> u32 {

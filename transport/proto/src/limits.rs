@@ -70,9 +70,9 @@ pub(crate) const INCOMING_MICROS: u64 = 128;
 /// The least that may be granted, however slow the link is: 10,000 bytes (`unsched_bytes_min`) of four
 /// messages.
 ///
-/// Chosen by us, from sweeps at 27 and 40 Mbit/s (ADR 9): where the switch has no priorities, short messages wait for
-/// all granted bytes. 80,000 bytes make their p99 one and a half times that of 40,000, and nothing better; with
-/// 20,000 long messages begin to suffer.
+/// Chosen by us, from sweeps at 27 and 40 Mbit/s (docs/networks.md): where the switch has no
+/// priorities, short messages wait for all granted bytes. 80,000 bytes make their p99 one and a
+/// half times that of 40,000, and nothing better; with 20,000 long messages begin to suffer.
 pub(crate) const MIN_INCOMING: u64 = 40_000;
 
 /// Silence is normal while the link is busy with this number of bytes: they may be queued before

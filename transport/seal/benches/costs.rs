@@ -1,7 +1,8 @@
-//! What sealing costs: packets sealed, opened and refused, and handshakes, full and resumed, in processor time of both ends.
+//! Costs of sealing: processor time to seal, open and refuse a packet, and of full and resumed
+//! handshakes (both ends together).
 //!
-//! `cargo bench -p apus-seal --features tls-ring` (or `tls-aws-lc`). No network: the packets are handed over in memory. Each figure is the median
-//! of 21 rounds.
+//! `cargo bench -p apus-seal --features tls-ring` (or `tls-aws-lc`). Packets are passed in memory,
+//! without a network. Each figure is the median of 21 rounds.
 
 use apus_seal::tls::{Credentials, TlsNegotiator, Trust};
 use apus_seal::{Handshakes, Limits, Negotiator, OpenError, Opener, SealEvent, Sealer};
@@ -12,11 +13,11 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 21;
 
-/// Returns the median time of `times` calls of `work`, in nanoseconds a call.
+/// Returns the median time of one call of `work`, in nanoseconds, over rounds of `times` calls.
 fn median(times: u32, mut work: impl FnMut()) -> f64 {
     let mut rounds: Vec<f64> = (0..ROUNDS)
         .map(|_| {
@@ -41,7 +42,10 @@ fn address(end: usize) -> SocketAddr {
 impl End {
     fn new(negotiator: &Arc<dyn Negotiator>) -> Self {
         let limits = Limits { unknown_per_second: 1_000_000, ..Limits::default() };
-        Self { handshakes: Handshakes::new(negotiator.clone(), 7, limits, 0), keys: None }
+        Self {
+            handshakes: Handshakes::new(negotiator.clone(), 7, limits, Duration::ZERO),
+            keys: None,
+        }
     }
 
     fn receive(&mut self, from: SocketAddr, mut packet: Vec<u8>) {
@@ -53,7 +57,7 @@ impl End {
                 self.handshakes.handle_ready(from, header.id, &packet[HEADER_LEN..len]);
             }
         } else {
-            self.handshakes.handle(0, from, None, &mut packet);
+            self.handshakes.handle(Duration::ZERO, from, None, &mut packet);
         }
         while let Some(event) = self.handshakes.poll_event() {
             if let SealEvent::Established(new) = event {
@@ -63,10 +67,10 @@ impl End {
     }
 }
 
-/// A handshake between new ends.
+/// Runs a handshake between two new ends.
 fn connect(negotiators: &[Arc<dyn Negotiator>; 2]) -> [End; 2] {
     let mut ends = [End::new(&negotiators[0]), End::new(&negotiators[1])];
-    ends[0].handshakes.want(0, address(1), None).expect("nothing has failed");
+    ends[0].handshakes.want(Duration::ZERO, address(1), None).expect("nothing has failed");
     loop {
         let mut quiet = true;
         for from in 0..2 {
@@ -105,7 +109,7 @@ fn negotiators(folder: &Path) -> [Arc<dyn Negotiator>; 2] {
 
 fn main() {
     let folder = tempfile::tempdir().unwrap();
-    // New negotiators have no tickets; making them is not part of a handshake.
+    // New negotiators have no tickets. Their creation is not timed.
     let mut full: Vec<f64> = (0..5 * ROUNDS)
         .map(|_| {
             let both = negotiators(folder.path());
@@ -155,7 +159,7 @@ fn main() {
             }
             rounds.push(began.elapsed().as_nanos() as f64 / 500.0);
             for packet in &mut wrong {
-                // A number that was not used, so that the tag is checked.
+                // An unused number, so that the tag is checked.
                 packet[15] ^= 1;
             }
             let began = Instant::now();

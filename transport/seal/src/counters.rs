@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What sealing has counted since the endpoint was opened. Any thread may read it.
+        /// Counters of sealing since the endpoint was opened. Any thread may read them.
         #[derive(Debug, Default)]
         pub struct SealCounters {
             $($(#[$doc])* pub $name: Counter,)*
-            /// Handshakes that have failed, by cause.
+            /// Failed handshakes, by cause.
             failures: [Counter; Failure::ALL.len()],
         }
 
@@ -27,41 +27,42 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Handshakes that this end has begun.
+    /// Handshakes started by this end.
     handshakes_begun,
-    /// Handshakes that this end has completed as client.
+    /// Handshakes completed as client.
     handshakes_as_client,
-    /// Handshakes that this end has completed as server.
+    /// Handshakes completed as server.
     handshakes_as_server,
     /// Completed handshakes that resumed an earlier one.
     handshakes_resumed,
-    /// Clients that were asked to come again with a cookie.
+    /// RETRY packets sent: clients that must repeat their HELLO with a cookie.
     cookies_sent,
-    /// First packets of handshakes that were dropped for lack of room, or because there were too many in a second.
+    /// HELLO packets dropped for lack of room or because of the rate limit.
     hellos_dropped,
-    /// Packets that were opened.
+    /// Packets opened.
     packets_opened,
-    /// Packets that were sealed.
+    /// Packets sealed.
     packets_sealed,
-    /// Packets that were dropped because their number had been used.
+    /// Packets dropped because their number had been used.
     replays,
-    /// Packets that were dropped because they came late: their peer uses newer keys, and their session has ended.
+    /// Packets dropped because they were late: the peer uses newer keys, and the packet's session
+    /// has ended.
     late,
-    /// Packets that were dropped because their tag was wrong.
+    /// Packets dropped because their tag was wrong.
     forgeries,
-    /// Packets that were dropped because there is no key for their sender.
+    /// Packets dropped because there are no keys for their sender.
     without_key,
-    /// Packets in the clear, which were dropped.
+    /// Cleartext packets dropped.
     clear_packets,
-    /// Outgoing packets that were not sent for lack of a key.
+    /// Outgoing packets not sent for lack of a key.
     unsent,
-    /// NO_KEY packets that were sent.
+    /// NO_KEY packets sent.
     no_keys_sent,
     /// NO_KEY packets that led to a new handshake.
     no_keys_believed,
-    /// Keys that were replaced by the next generation, for sealing.
+    /// Replacements of sealing keys by the next generation.
     rekeys,
-    /// Peers that were removed because they are not trusted any more.
+    /// Peers removed because they are no longer trusted.
     peers_revoked,
 }
 
@@ -84,7 +85,7 @@ const FAILURE_NAMES: [&str; Failure::ALL.len()] = [
 ];
 
 impl SealCounters {
-    /// Returns the number of handshakes that have failed for `cause`.
+    /// Returns the number of handshakes that failed for `cause`.
     #[must_use]
     pub fn failures(&self, cause: Failure) -> u64 {
         self.failures[cause as usize].get()
@@ -96,7 +97,7 @@ impl SealCounters {
     }
 }
 
-/// A counter that one thread at a time increases and any thread reads.
+/// A counter with one writer at a time and any number of readers.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -104,7 +105,7 @@ impl Counter {
     /// Adds `n`.
     #[inline]
     pub fn add(&self, n: u64) {
-        // No locked instruction: there is one writer at a time.
+        // No locked instruction is needed: there is one writer at a time.
         self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
     }
 

@@ -1,43 +1,44 @@
-//! Why a handshake fails, and whose fault it is.
+//! Causes of failed handshakes, and the end that found them.
 
 use std::fmt;
 
-/// The cause of a failed handshake. Both ends learn it: the one that finds it tells the other by its code.
+/// The cause of a failed handshake. The end that finds it sends its code to the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The certificate's time is over.
+    /// The certificate has expired.
     Expired,
-    /// The certificate's time has not begun: one of the two clocks is wrong, or the certificate was made for later.
+    /// The certificate is not valid yet: one of the two clocks is wrong, or it was issued for a
+    /// later time.
     NotYetValid,
     /// The certificate was not issued by the configured CA.
     UnknownCa,
-    /// The certificate is not for the address or name that was called.
+    /// The certificate does not name the called address.
     NameMismatch,
-    /// The identity is genuine, and not on the allow list.
+    /// The identity is genuine but not on the allow list.
     NotAllowed,
     /// The key is not in the list of known keys.
     UnknownKey,
     /// The certificate was revoked.
     Revoked,
-    /// The certificate is damaged, or not for this use.
+    /// The certificate is damaged or not valid for this use.
     BadCertificate,
-    /// The end has shown no certificate and no key.
+    /// The end presented neither a certificate nor a key.
     NoCertificate,
     /// The two ends have no version, cipher or kind of key in common.
     Incompatible,
     /// Handshake messages were damaged or out of place.
     Protocol,
-    /// The other end has not answered.
+    /// The other end did not answer.
     Timeout,
     /// The other end has too many handshakes or peers.
     Overloaded,
-    /// The cryptographic library has failed.
+    /// The cryptographic library failed.
     Internal,
 }
 
 impl Failure {
-    /// All causes, in the order of their codes, which begin with 1.
+    /// All causes, in the order of their codes, starting with 1.
     pub const ALL: [Self; 14] = [
         Self::Expired,
         Self::NotYetValid,
@@ -89,7 +90,7 @@ impl Failure {
         }
     }
 
-    /// Returns what is wrong with the end that is accused, and what to do.
+    /// Returns the fault of the accused end, and the remedy.
     const fn advice(self) -> &'static str {
         match self {
             Self::Expired => {
@@ -118,7 +119,7 @@ impl Failure {
     }
 }
 
-/// Which end has found the cause, and which one is accused.
+/// The end that found the cause; the other end is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FoundBy {
     /// This end refuses the peer.
@@ -130,9 +131,9 @@ pub enum FoundBy {
 /// A failed handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HandshakeError {
-    /// What is wrong.
+    /// The cause.
     pub cause: Failure,
-    /// Which end says so.
+    /// The end that found it.
     pub found_by: FoundBy,
 }
 

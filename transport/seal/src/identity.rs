@@ -1,8 +1,8 @@
-//! The identity of a peer: what a handshake has proved about it.
+//! The identity of a peer, as proved by a handshake.
 
 use std::fmt;
 
-/// How a peer has shown who it is.
+/// How a peer proved its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IdentityKind {
@@ -12,11 +12,11 @@ pub enum IdentityKind {
     Key,
     /// Knowledge of the cluster's secret.
     Secret,
-    /// A process of this host, whose user the system has named (`SO_PEERCRED`).
+    /// A process of this host whose user the system reported (`SO_PEERCRED`).
     Local,
 }
 
-/// What is known for certain about a peer.
+/// The verified identity of a peer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
     kind: IdentityKind,
@@ -26,8 +26,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Returns an identity of this kind with its names, the SHA-256 of its public key or certificate, and its certificates in
-    /// DER, its own first.
+    /// Creates an identity from its kind, its names, the SHA-256 of its public key or certificate,
+    /// and its certificate chain in DER, leaf first.
     #[must_use]
     pub const fn new(
         kind: IdentityKind,
@@ -38,13 +38,14 @@ impl Identity {
         Self { kind, names, fingerprint, chain }
     }
 
-    /// Returns how the peer has shown who it is.
+    /// Returns how the peer proved its identity.
     #[must_use]
     pub const fn kind(&self) -> IdentityKind {
         self.kind
     }
 
-    /// Returns the names of the peer: URIs of its certificate first, then DNS names; of a known key its name in the file.
+    /// Returns the names of the peer: the URIs and then the DNS names of its certificate, or the
+    /// name of its key in the file of known keys.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
@@ -62,13 +63,13 @@ impl Identity {
         &self.fingerprint
     }
 
-    /// Returns the peer's certificates in DER, its own first; none if it has shown a raw key.
+    /// Returns the peer's certificate chain in DER, leaf first; empty if it presented a raw key.
     #[must_use]
     pub fn chain(&self) -> &[Vec<u8>] {
         &self.chain
     }
 
-    /// Returns whether one of the names matches `pattern`, in which a last `*` stands for any rest.
+    /// Returns whether one of the names matches `pattern`. A trailing `*` matches any suffix.
     #[must_use]
     pub fn matches(&self, pattern: &str) -> bool {
         self.names.iter().any(|name| match pattern.strip_suffix('*') {

@@ -1,9 +1,11 @@
-//! Sealed packets for the apus transport: every packet encrypted and authenticated, control packets too.
+//! Sealed packets for the apus transport: every packet encrypted and authenticated, control packets
+//! too.
 //!
-//! The crate is without IO and clock. [`Handshakes`] is a state machine that takes packets and time and returns packets and
-//! events; what it leads to for each peer are a [`Sealer`] and an [`Opener`], which the driver's halves own
-//! (`apus_driver::seal`). Handshakes are TLS 1.3 by the interface that rustls has for QUIC; no cryptography is defined
-//! here. Requirements `SEAL-n` in `docs/spec/sealing.md`; the threat model is in `docs/security.md`.
+//! The crate performs no IO and reads no clock. [`Handshakes`] is a state machine that takes
+//! packets and time and returns packets and events. A complete handshake yields a [`Sealer`] and an
+//! [`Opener`] for the peer, which the driver's halves own (`apus_driver::seal`). Handshakes are TLS
+//! 1.3 through the interface that rustls has for QUIC; no cryptography is defined here.
+//! Requirements `SEAL-n` in `docs/spec/sealing.md` and `handshakes.md`; the threat model is in `docs/security.md`.
 //!
 //! ```text
 //!   packets of a handshake ──▶ Handshakes ──▶ packets of a handshake
@@ -13,7 +15,7 @@
 //!
 //! # Invariants
 //!
-//! - **KEY-1** A nonce is used once for each key ([`PacketNumbers`] cannot be cloned).
+//! - **KEY-1** A nonce is used once per key ([`PacketNumbers`] cannot be cloned).
 //! - **KEY-2** No Debug output, log or error shows a key.
 
 #![forbid(unsafe_code)]
@@ -33,8 +35,7 @@ pub mod tls;
 mod window;
 
 pub use association::{
-    Exhausted, OpenError, Opener, Phases, REKEY_AFTER_NANOS, REKEY_AFTER_PACKETS, Sealer,
-    association,
+    Exhausted, OpenError, Opener, Phases, REKEY_AFTER, REKEY_AFTER_PACKETS, Sealer, association,
 };
 pub use cipher::{KeyPair, KeySchedule, PacketCipher, TAG_LEN};
 pub use counters::{Counter, SealCounters};

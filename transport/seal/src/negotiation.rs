@@ -1,4 +1,4 @@
-//! What a handshake negotiates with: the interface between the packets of a handshake and TLS.
+//! The interface between the packets of a handshake and TLS.
 
 use crate::cipher::{KeyPair, KeySchedule};
 use crate::failure::Failure;
@@ -6,7 +6,7 @@ use crate::identity::Identity;
 use std::fmt;
 use std::net::SocketAddr;
 
-/// New keys, to be used for what follows.
+/// New keys, to be used for all later bytes.
 #[derive(Debug)]
 pub enum KeyChange {
     /// For the rest of the handshake.
@@ -21,20 +21,21 @@ pub trait Negotiation: Send {
     ///
     /// # Errors
     ///
-    /// The cause for which the handshake has failed.
+    /// The cause of the failure.
     fn read(&mut self, bytes: &[u8]) -> Result<(), Failure>;
 
-    /// Appends bytes for the peer to `out`. If there are new keys, they are returned, and hold for what is written later; the caller
-    /// calls again until nothing is written and nothing returned.
+    /// Appends bytes for the peer to `out`. Returns new keys, if any; they apply to bytes written
+    /// by later calls. The caller repeats the call until it neither writes nor returns anything.
     fn write(&mut self, out: &mut Vec<u8>) -> Option<KeyChange>;
 
-    /// Returns whether the peer has proved everything that it must.
+    /// Returns whether the peer has proved its identity.
     fn is_complete(&self) -> bool;
 
-    /// Returns whether the handshake resumes an earlier one, by a ticket.
+    /// Returns whether the handshake resumes an earlier one with a ticket.
     fn is_resumed(&self) -> bool;
 
-    /// Returns 48 bits that only the two ends can compute, different for each handshake (RFC 8446 section 7.5).
+    /// Returns 48 bits that only the two ends can compute, different for each handshake (RFC 8446
+    /// section 7.5).
     ///
     /// # Errors
     ///
@@ -45,7 +46,7 @@ pub trait Negotiation: Send {
     ///
     /// # Errors
     ///
-    /// [`Failure::NotAllowed`] and the like.
+    /// [`Failure::NotAllowed`], or another cause for which the peer is refused.
     fn identity(&self) -> Result<Identity, Failure>;
 }
 
@@ -55,16 +56,16 @@ impl fmt::Debug for dyn Negotiation {
     }
 }
 
-/// Begins handshakes, with the identity and the trust of this endpoint.
+/// Creates handshakes with the identity and the trust of this endpoint.
 pub trait Negotiator: Send + Sync {
-    /// Begins a handshake with the server at `peer`.
+    /// Starts a handshake with the server at `peer`.
     ///
     /// # Errors
     ///
     /// [`Failure::Internal`].
     fn connect(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure>;
 
-    /// Begins a handshake with a client at `peer`.
+    /// Starts a handshake with a client at `peer`.
     ///
     /// # Errors
     ///
@@ -77,11 +78,11 @@ pub trait Negotiator: Send + Sync {
     /// Returns the MAC of `message` under `key`.
     fn mac(&self, key: &[u8; 32], message: &[u8]) -> [u8; 32];
 
-    /// Returns whether a peer that was admitted earlier still is, after the trust may have changed.
+    /// Checks whether a peer admitted earlier is still admitted under the present trust.
     ///
     /// # Errors
     ///
-    /// Why it is not.
+    /// The cause for which it is refused.
     fn recheck(&self, identity: &Identity, peer: SocketAddr) -> Result<(), Failure>;
 }
 

@@ -1,4 +1,4 @@
-//! Packet numbers: the counter from which each nonce is made.
+//! Packet numbers: the counter behind each nonce.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ pub const MAX_NUMBER: u64 = (1 << 48) - 1;
 
 /// The numbers of the packets that one end seals in one association (SEAL-3).
 ///
-/// A number that is used twice with one key reveals both packets and the key of the tag. So the counter cannot be cloned,
-/// cannot be set, and ends instead of wrapping around.
+/// Reusing a number with the same key reveals both packets and the key of the tag. Therefore the
+/// counter cannot be cloned or set, and ends instead of wrapping around.
 ///
 /// ```compile_fail
 /// let numbers = apus_seal::PacketNumbers::new();
@@ -19,7 +19,7 @@ pub struct PacketNumbers {
 }
 
 impl PacketNumbers {
-    /// Returns a counter whose first number is 1: 0 stands for no packet.
+    /// Creates a counter whose first number is 1; 0 means no packet.
     #[must_use]
     pub const fn new() -> Self {
         Self { next: 1 }
@@ -36,7 +36,7 @@ impl PacketNumbers {
         Some(number)
     }
 
-    /// Returns the last number that was used, 0 if none was.
+    /// Returns the last used number, 0 if there is none.
     #[must_use]
     pub const fn last(&self) -> u64 {
         self.next - 1

@@ -1,7 +1,9 @@
-//! Handshakes and a cipher that protect nothing, for simulators and fuzzers: quick, and the same in each run.
+//! Handshakes and a cipher without any protection, for simulators and fuzzers: fast and
+//! deterministic.
 //!
-//! The cipher binds a packet to its key, number, header and payload by a checksum, so that a checker sees everything that a
-//! real one would refuse; and who knows a key can open and forge, so that a simulated host can learn old keys.
+//! The cipher binds a packet to its key, number, header and payload by a checksum, so it refuses
+//! whatever a real cipher would refuse. A key suffices to open and forge packets, so a simulated
+//! host can use leaked keys.
 
 mod cipher;
 mod negotiation;

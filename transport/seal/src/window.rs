@@ -1,18 +1,19 @@
-//! The replay window: which packet numbers have been accepted (SEAL-5).
+//! The replay window: tracks accepted packet numbers (SEAL-5).
 //!
 //! # Invariants
 //!
 //! - **WINDOW-1** A number is accepted at most once.
-//! - **WINDOW-2** A number that is [`WINDOW`] or more below the highest accepted one is not accepted.
+//! - **WINDOW-2** A number that is [`WINDOW`] or more below the highest accepted number is
+//!   rejected.
 
-/// Numbers that may arrive behind the highest one: at 10 Gbit/s in full packets, 4.8 ms of reordering.
+/// Size of the window: allows 4.8 ms of reordering at 10 Gbit/s in full packets.
 ///
 /// Chosen by us: four times the guard of SMT (1,024 ids, off by default), and 512 bytes of memory.
 pub const WINDOW: u64 = 4096;
 
 const WORDS: usize = WINDOW as usize / 64;
 
-/// Why a number is not accepted.
+/// Why a number is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stale {
     /// It was accepted before.
@@ -24,9 +25,9 @@ pub enum Stale {
 /// The packet numbers of one peer in one association.
 #[derive(Clone, Debug)]
 pub struct ReplayWindow {
-    /// The highest number that was accepted; 0 before the first.
+    /// The highest accepted number; 0 before the first.
     highest: u64,
-    /// A bit for each number of the window, at its number modulo [`WINDOW`].
+    /// One bit for each number of the window, at position number modulo [`WINDOW`].
     accepted: [u64; WORDS],
 }
 
@@ -37,13 +38,14 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// Returns the highest number that was accepted, 0 before the first.
+    /// Returns the highest accepted number, 0 before the first.
     #[must_use]
     pub const fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Checks `number` before the packet is opened; changes nothing, as the number may be forged.
+    /// Checks `number` before the packet is opened. Changes no state, since the number may be
+    /// forged.
     ///
     /// # Errors
     ///
@@ -60,7 +62,7 @@ impl ReplayWindow {
         if self.accepted[word] & bit != 0 { Err(Stale::Repeated) } else { Ok(()) }
     }
 
-    /// Accepts `number`, whose packet was opened. It must have passed [`ReplayWindow::check`].
+    /// Accepts the number of an opened packet. It must have passed [`ReplayWindow::check`].
     #[inline]
     pub fn accept(&mut self, number: u64) {
         debug_assert!(self.check(number).is_ok(), "WINDOW-1");

@@ -1,11 +1,10 @@
 //! Socket addresses in the kernel's layout.
 //!
-//! The kernel's structures are written and read byte by byte, so that no pointer is ever cast.
-//! Their layout is part of Linux's stable interface: `struct sockaddr_in` (ip(7)), `sockaddr_in6`
-//! (ipv6(7)).
+//! The kernel's structures are written and read byte by byte, without pointer casts. Their layout
+//! is part of Linux's stable interface: `struct sockaddr_in` (ip(7)), `sockaddr_in6` (ipv6(7)).
 //!
 //! An IPv6 socket reaches IPv4 peers by mapped addresses (`::ffff:10.0.0.1`, RFC 4291 section
-//! 2.5.5.2). They exist only in this file: all other code sees `10.0.0.1`.
+//! 2.5.5.2). They occur only in this file: all other code uses `10.0.0.1`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 

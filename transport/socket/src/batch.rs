@@ -1,8 +1,8 @@
 //! Batch size of receives.
 //!
 //! A single recvmsg is the cheapest way to receive a single datagram, and when packets arrive one
-//! at a time, no more are available. Under load more wait, and one recvmmsg receives several. The
-//! batch doubles after several full batches in a row, and halves when less than half of it was
+//! at a time, no more are available. Under load several are queued, and one recvmmsg receives them.
+//! The batch doubles after several full batches in a row, and halves when less than half of it was
 //! filled.
 
 use crate::kernel::RECEIVE_BATCH;
@@ -27,7 +27,8 @@ impl Batch {
         Self::of_at_least(1)
     }
 
-    /// Returns a batch that never requests fewer than `least` datagrams, for a socket in which several have arrived.
+    /// Creates a batch that never requests fewer than `least` datagrams, for a socket with several
+    /// queued datagrams per receive.
     pub(crate) const fn of_at_least(least: usize) -> Self {
         Self { size: least, least, full: 0, merged: 1 }
     }
@@ -35,7 +36,7 @@ impl Batch {
     /// Returns the number of datagrams to request for about `limit` packets.
     #[inline]
     pub(crate) fn next_size(&self, limit: usize) -> usize {
-        // Avoids the division in the usual case, in which there is no choice.
+        // Avoids the division in the usual case, without a choice.
         if self.size == 1 { 1 } else { self.size.min(limit.div_ceil(self.merged)).max(1) }
     }
 
@@ -66,7 +67,7 @@ impl Batch {
 mod tests {
     use super::*;
 
-    /// Returns the sizes requested when this many datagrams of one packet wait each time.
+    /// Returns the sizes requested for these numbers of queued one-packet datagrams.
     fn sizes(waiting: &[usize]) -> Vec<usize> {
         let mut batch = Batch::new();
         let receive = |waiting: &usize| {

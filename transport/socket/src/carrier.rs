@@ -9,9 +9,9 @@ use crate::address::{self, Family, RawAddress};
 pub(crate) enum Carrier {
     /// UDP: the system writes a header with the ports, and removes it.
     Udp,
-    /// Raw IP: packets are in IP packets of their own protocol, and begin with source and
-    /// destination port, two bytes each, as those of TCP and UDP do. All sockets of the protocol
-    /// receive all its packets and ICMP errors; those of other ports are discarded.
+    /// Raw IP: packets travel in IP packets of their own protocol, and start with source and
+    /// destination port, two bytes each, as in TCP and UDP. All sockets of the protocol receive all
+    /// its packets and ICMP errors; the ones for other ports are discarded.
     Ip {
         /// This driver's port; `None` for a driver of all ports.
         port: Option<u16>,
@@ -44,8 +44,8 @@ impl Carrier {
             Self::Udp => RawAddress::new(to, family),
             Self::Ip { .. } => {
                 let mut to = address::canonical(to);
-                // In the place of the port, raw IPv6 sockets require the protocol or 0 (ipv6(7)).
-                // They do not support mapped addresses.
+                // Raw IPv6 sockets require the protocol or 0 in place of the port (ipv6(7)). They
+                // do not support mapped addresses.
                 to.set_port(0);
                 (Family::of(to) == family).then(|| RawAddress::new(to, family)).flatten()
             }
@@ -92,7 +92,7 @@ impl Carrier {
         }
     }
 
-    /// Returns the destination of a packet that an ICMP error returned, and its beginning; `None`
+    /// Returns the destination and the first bytes of a packet that an ICMP error returned; `None`
     /// if another driver sent it. `to` is the destination according to the system, which removes
     /// the IP header for both families.
     pub(crate) fn returned(self, to: SocketAddr, beginning: &[u8]) -> Option<(SocketAddr, &[u8])> {
@@ -106,7 +106,7 @@ impl Carrier {
     }
 }
 
-/// A received packet does not begin with an IP header.
+/// A received packet does not start with an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InvalidHeader;
 

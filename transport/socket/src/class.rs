@@ -1,9 +1,14 @@
 //! Default traffic class of a socket.
 //!
 //! A class given by control message costs about 110 ns per send: 60 for the message, and 50 because
-//! it requires sendmsg instead of sendto (docs/perf-log.md 2026-11-20). The socket therefore has a
+//! it requires sendmsg instead of sendto (lab/log, 2026-11-20). The socket therefore has a
 //! default class, and only packets of another class carry a control message. After several sends in
 //! a row with the same other class, that class becomes the default.
+//!
+//! The priority is in the upper three bits, as in the kernel module: the class selectors CS0 to
+//! CS7, which need no privilege and keep their order wherever precedence is honoured (PRIO-10). One
+//! socket per priority would mean eight descriptors to poll; SO_PRIORITY only orders the sending
+//! host.
 
 use std::os::fd::BorrowedFd;
 
@@ -17,7 +22,7 @@ use crate::carrier::Carrier;
 /// four therefore costs at most twice the optimum (the ski rental problem).
 const CHANGE_AFTER: u32 = 4;
 
-/// The socket's default class, and whether it still suits the traffic.
+/// The socket's default class, and a candidate to replace it.
 #[derive(Debug)]
 pub(crate) struct DefaultClass {
     current: u8,

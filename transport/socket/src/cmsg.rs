@@ -1,8 +1,7 @@
 //! Control messages: building and parsing.
 //!
 //! A control message is a header (length, level, type) and data, padded to the size of a word
-//! (cmsg(3)). Building and parsing work on plain bytes; whatever the bytes are, no access is
-//! outside of them.
+//! (cmsg(3)). Building and parsing work on plain bytes, and never access memory outside them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,8 +17,8 @@ const HEADER_LEN: usize = padded(WORD + 2 * size_of::<libc::c_int>());
 pub(crate) const SEND_SPACE: usize = space(2) + space(4) + space(20);
 
 /// Bytes of control messages for one receive: segment size, traffic class, destination address, and
-/// the socket's drop counter; from the error queue also the error and its origin. Half as much
-/// again leaves room for additions of future kernels.
+/// the socket's drop counter; from the error queue also the error and its origin. The size is
+/// increased by half for additions of future kernels.
 pub(crate) const CONTROL_SPACE: usize =
     (space(4) + space(4) + space(20) + space(4) + space(16 + 28)) / 2 * 3;
 
@@ -127,7 +126,7 @@ impl<'a> Iterator for Messages<'a> {
         let level = libc::c_int::from_ne_bytes(*self.rest.get(WORD..)?.first_chunk()?);
         let kind = libc::c_int::from_ne_bytes(*self.rest.get(WORD + 4..)?.first_chunk()?);
         let data = self.rest.get(HEADER_LEN..len)?;
-        // The padding of the last message may be missing. `len` is within bounds here, so that no
+        // The padding of the last message may be missing. `len` is within bounds here, so no
         // addition overflows.
         self.rest = self.rest.get(padded(len)..).unwrap_or_default();
         Some(Message { level, kind, data })

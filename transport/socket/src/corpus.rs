@@ -1,7 +1,7 @@
-//! Properties of any bytes that are parsed as control messages.
+//! Properties of parsing arbitrary bytes as control messages.
 //!
-//! The fuzz target `control` in `fuzz/` at the root of the repository feeds this with new inputs,
-//! the test with the stored ones.
+//! The fuzz target `control` in `fuzz/` at the root of the repository supplies new inputs, the test
+//! supplies the stored ones.
 
 use crate::address::{Family, RawAddress, parse as parse_address};
 use crate::cmsg::{Control, Metadata, parse};

@@ -1,6 +1,6 @@
 //! Counters of a driver.
 //!
-//! Each half counts in a part of its own, so that no cache line is written by two threads, and with
+//! Each half has its own counters, so that no cache line is written by two threads, and counts with
 //! plain loads and stores: each counter has one writer, and a reader may see an old value.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub(crate) struct Count(AtomicU64);
 impl Count {
     #[inline]
     pub(crate) fn add(&self, more: u64) {
-        // Not fetch_add: its locked instruction would cost more than everything else here.
+        // Not fetch_add: its locked instruction would cost more than the rest of this code.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
     }
 
@@ -63,7 +63,7 @@ counters! {
     Transmitted {
         /// System calls that sent.
         send_calls,
-        /// Datagrams handed to the system; a merged one counts once.
+        /// Datagrams passed to the system; a merged datagram counts once.
         datagrams_sent,
         /// Packets in these datagrams.
         packets_sent,
@@ -71,15 +71,15 @@ counters! {
         packets_refused,
         /// Packets dropped because they were passed to the driver without room.
         packets_dropped,
-        /// Merged datagrams that the system refused as such; their packets were sent one by one.
+        /// Merged datagrams refused by the system; their packets were sent one by one.
         segmentation_refused,
         /// Changes of a socket's default traffic class.
         class_changes,
-        /// Peers that were given a socket of their own to send through.
+        /// Connected sockets opened for sends to frequent peers.
         peers_connected,
-        /// System calls that sent through such a socket.
+        /// System calls that sent through a connected socket.
         connected_sends,
-        /// System calls that sent from another port than the driver's (`spray_ports`).
+        /// System calls that sent from a port other than the driver's (`spray_ports`).
         sprayed_sends,
     }
 }
@@ -88,11 +88,12 @@ counters! {
     receive RECEIVED:
     /// Written by the receiving half.
     Received {
-        /// System calls that received, including those that found nothing.
+        /// System calls that received, including calls that found no datagram.
         receive_calls,
-        /// Datagrams that arrived; a merged one counts once.
+        /// Datagrams received; a merged datagram counts once.
         datagrams_received,
-        /// Parts of these datagrams that were sent as datagrams of their own. Packets that share a datagram count once.
+        /// Datagrams as sent, before the system merged them. Packets that share a datagram count
+        /// once.
         packets_received,
         /// Datagrams discarded because they or their control messages were truncated, or because
         /// they were for another process.

@@ -1,18 +1,18 @@
 //! Error queue of a socket: reads ICMP errors.
 //!
 //! With IP_RECVERR the system stores each ICMP error in the socket's error queue, together with the
-//! packet that caused it (ip(7)). Three properties of the system (Linux `net/core/skbuff.c`,
-//! `net/ipv4/udp.c`) ensure that no error is lost and that none keeps the engine awake:
+//! packet that caused it (ip(7)). Three properties of Linux (`net/core/skbuff.c`, `net/ipv4/udp.c`)
+//! ensure that no error is lost or keeps the engine awake:
 //!
 //! 1. A queued error also makes the next send *or* receive fail, once. The half that made the call
-//!    raises the error signal, and the signal makes `reports` read the queue.
+//!    raises the error signal, which makes `reports` read the queue.
 //! 2. Only sendmmsg can hide that failure, behind a message that was sent. `submit` therefore
-//!    raises the signal when a call accepted fewer messages than it was given.
-//! 3. While the queue has entries, poll(2) reports POLLERR. An engine woken by it receives, and so
-//!    meets the failure of property 1. Reading the queue to its end clears POLLERR.
+//!    raises the signal when a call accepts fewer messages than it was given.
+//! 3. While the queue has entries, poll(2) reports POLLERR. An engine woken by it receives, and
+//!    gets the failure of property 1. Reading the whole queue clears POLLERR.
 //!
-//! Errors detected by the local system (a packet longer than the MTU of the interface) are skipped:
-//! the send has failed with the same error, and knew the port, which the queue does not.
+//! Errors detected by the local system (a packet longer than the interface's MTU) are skipped: the
+//! send failed with the same error, and its report includes the port, which the queue lacks.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -25,10 +25,10 @@ use crate::cmsg;
 use crate::counters::Count;
 use crate::errors;
 use crate::kernel::{self, RecvBuffer};
-use crate::shared::Shared;
+use crate::shared::SharedSocket;
 
-/// Bytes of the returned packet that are kept. Routers return 8 bytes behind the UDP header, modern
-/// ones up to 548 (RFC 1812 section 4.3.2.3).
+/// Bytes kept of the returned packet. Routers return 8 bytes after the UDP header, modern ones up
+/// to 548 (RFC 1812 section 4.3.2.3).
 const RETURNED: usize = 1024;
 
 /// Entries read in one call. Chosen by us: a flood of ICMP errors must not stop the engine.
@@ -49,7 +49,7 @@ impl ErrorQueue {
     #[cold]
     pub(crate) fn drain(
         &mut self,
-        shared: &Shared,
+        shared: &SharedSocket,
         reads: &Count,
         sink: &mut dyn FnMut(NetworkReport<'_>),
     ) -> bool {
@@ -67,7 +67,7 @@ impl ErrorQueue {
                     }
                 }
                 Err(Errno::AGAIN) => return true,
-                // A signal, or an error that is not from the queue: the next entry is read.
+                // A signal, or an error from elsewhere: read the next entry.
                 Err(_) => {}
             }
         }

@@ -1,8 +1,8 @@
 //! Classification of error numbers.
 //!
-//! A call on a socket can return three kinds of errors: of the packet just sent, of a packet sent
-//! long ago (ICMP), and of the socket itself. The number tells the third kind from the others;
-//! `submit` tells the first from the second, by retrying.
+//! A call on a socket can return three kinds of errors: about the packet just sent, about an
+//! earlier packet (ICMP), and about the socket itself. The number distinguishes the third kind;
+//! `submit` distinguishes the first two by retrying.
 //!
 //! Sources: `icmp_err_convert` in Linux `net/ipv4/icmp.c`, `icmpv6_err_convert` in
 //! `net/ipv6/icmp.c`; send(2), udp(7), ip(7).
@@ -17,7 +17,7 @@ pub(crate) enum ErrorClass {
     Interrupted,
     /// The system accepts, or has, no packets now. Retry later.
     WouldBlock,
-    /// Possibly an ICMP error about an earlier packet; a send can also fail with it by itself.
+    /// Possibly an ICMP error about an earlier packet, possibly an error of this send.
     Icmp(NetworkError),
     /// Error of the destination of this packet.
     Destination(NetworkError),
@@ -49,7 +49,7 @@ pub(crate) fn icmp_error(error: Errno) -> Option<NetworkError> {
         Errno::CONNREFUSED => Some(NetworkError::PortClosed),
         Errno::NOPROTOOPT => Some(NetworkError::ProtocolUnreachable),
         Errno::MSGSIZE => Some(NetworkError::TooBig),
-        // ICMPv6 "administratively prohibited" and similar codes. A send by itself: a broadcast
+        // ICMPv6 "administratively prohibited" and similar codes; also a send to a broadcast
         // address.
         Errno::ACCESS => Some(NetworkError::NotPermitted),
         // EOPNOTSUPP and EPROTO are "source route failed" and "parameter problem": the network is
@@ -64,9 +64,8 @@ pub(crate) fn icmp_error(error: Errno) -> Option<NetworkError> {
     }
 }
 
-/// Returns whether segmentation offload may be the reason why a send of several packets was
-/// refused: the device cannot compute checksums (EIO), or this kernel calls the segment size
-/// invalid.
+/// Returns whether a send of several packets may have been refused because of segmentation offload:
+/// the device cannot compute checksums (EIO), or this kernel rejects the segment size.
 ///
 /// Source: `udp_send_skb` in Linux `net/ipv4/udp.c`.
 pub(crate) fn may_be_segmentation(error: Errno) -> bool {

@@ -1,16 +1,16 @@
 //! Groups: packets that leave in one send.
 //!
 //! A group has packets of one flow, contiguous in memory. Either they have equal size, so that the
-//! system, or the network card, cuts them apart (UDP_SEGMENT, requirement SEND-9), or they are one
-//! datagram, in which each says where it ends (requirement WIRE-29).
+//! system or the network card can split them (UDP_SEGMENT, requirement SEND-9), or they form one
+//! datagram, and each states its length (requirement WIRE-29).
 //!
 //! # Invariants
 //!
-//! - **GROUP-1** All packets of a group that is cut apart have [`Group::segment`] bytes. The last
-//!   one may have fewer, and then the group accepts no more.
-//! - **GROUP-2** Such a group of more than one packet has at most [`MAX_SEGMENTS`] packets and
+//! - **GROUP-1** All packets of a segmented group have [`Group::segment`] bytes. The last one may
+//!   have fewer; the group then accepts no more.
+//! - **GROUP-2** A segmented group of more than one packet has at most [`MAX_SEGMENTS`] packets and
 //!   [`MAX_BYTES`] bytes.
-//! - **GROUP-3** A group that is one datagram has at most [`MAX_COALESCED`] packets and
+//! - **GROUP-3** A group that forms one datagram has at most [`MAX_COALESCED`] packets and
 //!   [`Group::segment`] bytes.
 
 use std::net::{IpAddr, SocketAddr};
@@ -27,28 +27,29 @@ pub(crate) const MAX_SEGMENTS: usize = 64;
 const MAX_COALESCED: usize = 64;
 
 /// Maximum number of bytes of one send of several packets: 65535, less the headers of IPv6 and UDP.
-/// The kernel builds one packet of that size before it cuts it (IPv4 would allow 20 bytes more).
+/// The kernel builds one packet of that size before it splits it (IPv4 would allow 20 bytes more).
 pub(crate) const MAX_BYTES: usize = 65_535 - 40 - 8;
 
-/// Most bytes of a group's memory, enough for any UDP packet.
+/// Maximum size of a group's memory, enough for any UDP packet.
 const GROUP_MEMORY: usize = 1 << 16;
 
-/// Least bytes of the memory of a group that has had a packet. Chosen by us: a page.
+/// Initial size of a group's memory. Chosen by us: a page.
 const LEAST_MEMORY: usize = 4096;
 
-/// Number of the port that packets leave from: 0 is the driver's own.
+/// Number of a source port; 0 is the driver's own.
 pub(crate) type PortNumber = u8;
 
-/// Destination, source, class and port of packets. Only packets of the same flow share a group.
+/// Destination, source address, class and source port of packets. Only packets of one flow share a
+/// group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// Destination as the engine names it, possibly a mapped address.
+    /// Destination as passed by the engine, possibly a mapped address.
     pub(crate) to: SocketAddr,
     /// Local address to send from; `None` lets the system choose.
     pub(crate) from: Option<IpAddr>,
-    /// Traffic class byte, whether switches may mark the packets (ECN) included.
+    /// Traffic class byte, including the ECN bits.
     pub(crate) class: u8,
-    /// The port that they leave from.
+    /// The source port.
     pub(crate) port: PortNumber,
 }
 
@@ -67,7 +68,8 @@ impl Flow {
         }
     }
 
-    /// Writes the control messages for a send of this flow through a socket that has its source.
+    /// Writes the control messages for a send of this flow through a socket with a fixed source
+    /// address.
     #[inline]
     pub(crate) fn control_without_source(
         &self,
@@ -91,7 +93,7 @@ pub(crate) enum SendMode {
     /// In one send, if the system supports it.
     Merged,
     /// One by one, because the merged send was refused. `refused` records that a single packet was
-    /// refused, too.
+    /// refused as well.
     OneByOne { refused: bool },
 }
 
@@ -105,14 +107,15 @@ pub(crate) enum Sharing {
 }
 
 impl Sharing {
-    /// Returns how a packet may share a send whose burst allows datagrams of up to `coalesce` bytes.
+    /// Returns how a packet may share a send whose burst allows datagrams of up to `coalesce`
+    /// bytes.
     #[inline]
     pub(crate) const fn of(coalesce: usize, last: bool) -> Self {
         if coalesce == 0 { Self::Segments { last } } else { Self::Datagram { limit: coalesce } }
     }
 }
 
-/// Packets that wait for a common send.
+/// Packets queued for one send.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) flow: Flow,
@@ -120,26 +123,27 @@ pub(crate) struct Group {
     pub(crate) name: RawAddress,
     /// Control messages of the next send.
     pub(crate) control: Control,
-    /// Bytes of each packet but the last; of a group that is one datagram, those of the datagram.
+    /// Bytes of each packet but the last; in a group that forms one datagram, the bytes of the
+    /// datagram.
     pub(crate) segment: usize,
-    /// Packets of a group that is one datagram; 0 in other groups.
+    /// Packets of a group that forms one datagram; 0 in other groups.
     coalesced: usize,
     is_datagram: bool,
     /// How the packets are sent.
     pub(crate) mode: SendMode,
     /// Capacity in bytes; equal to `filled` when the group is closed.
     room: usize,
-    /// Bytes of packets, from the beginning of `memory`.
+    /// Bytes of packets, from the start of `memory`.
     filled: usize,
-    /// Bytes of these that were sent or given up: whole packets.
+    /// Bytes of whole packets that were sent or given up.
     sent: usize,
-    /// As long as the most packets that were in the group at a time, in powers of two: most groups of an endpoint are
-    /// never used, and full ones are rare (docs/perf-log.md, 2026-11-24).
+    /// Sized for the largest group so far, in powers of two: most groups of an endpoint are never
+    /// used, and full groups are rare (lab/log, 2026-11-24).
     memory: Vec<u8>,
 }
 
 impl Group {
-    /// Returns a group that accepts no packet before it is opened, and has no memory until then.
+    /// Creates a closed group, without memory.
     pub(crate) fn new() -> Self {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         Self {
@@ -157,7 +161,7 @@ impl Group {
         }
     }
 
-    /// Opens the group for a packet of `len` bytes, and for others like it.
+    /// Opens the group for a packet of `len` bytes and for similar packets.
     pub(crate) fn open(&mut self, flow: &Flow, name: RawAddress, len: usize, sharing: Sharing) {
         self.flow = *flow;
         self.name = name;
@@ -168,7 +172,7 @@ impl Group {
         self.clear();
     }
 
-    /// Removes the packets, but keeps their flow and size.
+    /// Removes the packets but keeps their flow and size.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.mode = SendMode::Merged;
@@ -196,7 +200,7 @@ impl Group {
             }
     }
 
-    /// Returns whether a packet of this flow and size belongs into this group, and fits.
+    /// Returns whether a packet of this flow and size belongs in this group and fits.
     #[inline]
     pub(crate) fn takes(&self, flow: &Flow, len: usize, sharing: Sharing) -> bool {
         self.has_room(len, sharing) && self.flow == *flow
@@ -222,7 +226,7 @@ impl Group {
     #[cold]
     fn grow(&mut self) {
         let len = self.filled.next_power_of_two().clamp(LEAST_MEMORY, GROUP_MEMORY);
-        // Exactly: a vector that doubles by itself would have up to twice the memory.
+        // Reserve exactly: automatic growth would use up to twice the memory.
         self.memory.reserve_exact(len - self.memory.len());
         self.memory.resize(len, 0);
     }

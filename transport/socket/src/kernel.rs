@@ -1,12 +1,11 @@
 //! System calls, the only file with `unsafe`.
 //!
-//! This file offers safe calls: lengths come from the slices that the caller lends, and the kernel
-//! writes nowhere else. Every call is non-blocking because the socket is.
+//! This file offers safe calls: lengths come from slices borrowed from the caller, and the kernel
+//! writes only there. Every call is non-blocking because the socket is.
 //!
-//! The calls use syscall(2) instead of the C library's functions of the same names. Those are
-//! cancellation points (pthreads(7)), which costs two locked instructions per call in a process
-//! with threads: 4 % of a short round trip (docs/perf-log.md 2026-11-20). No thread is ever
-//! cancelled here.
+//! The calls use syscall(2) instead of the C library's functions. Those are cancellation points
+//! (pthreads(7)), which costs two locked instructions per call in a process with threads: 4 % of a
+//! short round trip (lab/log 2026-11-20). No thread is ever cancelled here.
 
 use std::io::IoSlice;
 use std::marker::PhantomData;
@@ -26,14 +25,14 @@ const NO_TIMEOUT: *mut libc::timespec = ptr::null_mut();
 /// Maximum number of datagrams of one [`receive`].
 pub(crate) const RECEIVE_BATCH: usize = 16;
 
-/// A datagram to send, with what it borrows.
+/// A datagram to send, and the memory that it borrows.
 #[repr(transparent)]
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct OutgoingDatagram<'a> {
     raw: libc::mmsghdr,
     _borrowed: PhantomData<&'a [u8]>,
 }
 
-impl<'a> Outgoing<'a> {
+impl<'a> OutgoingDatagram<'a> {
     /// Returns a datagram of the concatenated `pieces` to `to`, with control messages.
     #[inline]
     pub(crate) fn new(to: &'a RawAddress, pieces: &'a [IoSlice<'a>], control: &'a [u8]) -> Self {
@@ -50,8 +49,8 @@ impl<'a> Outgoing<'a> {
     pub(crate) fn to_connected(pieces: &'a [IoSlice<'a>], control: &'a [u8]) -> Self {
         let mut raw = empty_header();
         let header = &mut raw.msg_hdr;
-        // The kernel only reads through these pointers, whatever their type says.
-        // IoSlice has the layout of struct iovec, as std guarantees.
+        // The kernel only reads through these pointers, although their type is mutable. IoSlice has
+        // the layout of struct iovec, as std guarantees.
         header.msg_iov = pieces.as_ptr().cast_mut().cast();
         header.msg_iovlen = pieces.len() as _;
         if !control.is_empty() {
@@ -68,11 +67,11 @@ impl<'a> Outgoing<'a> {
     }
 
     /// Sends a plain message with sendto(2), which takes 50 ns less than sendmsg(2)
-    /// (docs/perf-log.md 2026-11-20).
+    /// (lab/log, 2026-11-20).
     #[inline]
     fn send_plain(&self, fd: libc::c_int) -> Result<usize, Errno> {
         let header = &self.raw.msg_hdr;
-        // SAFETY: `msg_iov` comes from a slice of `msg_iovlen` pieces, and that length is 1.
+        // SAFETY: `msg_iov` points to a slice of `msg_iovlen` pieces, and that length is 1.
         let piece = unsafe { *header.msg_iov };
         let (name, name_len) = (header.msg_name, header.msg_namelen);
         // SAFETY: Pointers and lengths come from slices that the message borrows, and sendto only
@@ -90,7 +89,10 @@ impl<'a> Outgoing<'a> {
 ///
 /// The error of the first message. An error of a later message is lost: sendmmsg(2) forgets it.
 #[inline]
-pub(crate) fn send(fd: BorrowedFd<'_>, messages: &mut [Outgoing<'_>]) -> Result<usize, Errno> {
+pub(crate) fn send(
+    fd: BorrowedFd<'_>,
+    messages: &mut [OutgoingDatagram<'_>],
+) -> Result<usize, Errno> {
     let fd = fd.as_raw_fd();
     match messages {
         [message] if message.is_plain() => message.send_plain(fd),
@@ -103,7 +105,7 @@ pub(crate) fn send(fd: BorrowedFd<'_>, messages: &mut [Outgoing<'_>]) -> Result<
         }
         _ => {
             let count = messages.len() as libc::c_uint;
-            // SAFETY: `Outgoing` is transparent over `mmsghdr`, and there are `count` of them. The
+            // SAFETY: `OutgoingDatagram` is transparent over `mmsghdr`, and there are `count` of them. The
             // headers' pointers and lengths come from slices that the messages borrow. The kernel
             // writes only `msg_len`, which is inside the exclusive slice.
             let sent =
@@ -165,7 +167,7 @@ impl RecvBuffer {
         self.flags & libc::MSG_CTRUNC != 0
     }
 
-    /// Returns a header with which the kernel fills this buffer by way of `iov`.
+    /// Returns a header that makes the kernel fill this buffer through `iov`.
     #[inline]
     fn header(&mut self, iov: *mut libc::iovec) -> libc::mmsghdr {
         let mut raw = empty_header();
@@ -184,7 +186,8 @@ impl RecvBuffer {
         libc::iovec { iov_base: self.data.as_mut_ptr().cast(), iov_len: self.data.len() }
     }
 
-    /// Stores what the kernel wrote. The lengths are clipped, so that no caller has to trust them.
+    /// Stores the lengths and flags that the kernel wrote. Lengths are clipped, so that callers
+    /// need not check them.
     #[inline]
     fn store(&mut self, header: &libc::msghdr, len: usize) {
         self.name_len = RAW_LEN.min(header.msg_namelen as usize);
@@ -226,7 +229,7 @@ fn receive_many(
     buffers: &mut [RecvBuffer],
     flags: libc::c_int,
 ) -> Result<usize, Errno> {
-    // Filled in place: a `collect` would move the arrays.
+    // Filled in place, since `collect` would move the arrays.
     let mut iovs = ArrayVec::<libc::iovec, RECEIVE_BATCH>::new();
     iovs.extend(buffers.iter_mut().map(RecvBuffer::iov).take(RECEIVE_BATCH));
     let mut headers = ArrayVec::<libc::mmsghdr, RECEIVE_BATCH>::new();
@@ -262,7 +265,8 @@ pub(crate) fn set_option(
     check(result.into()).map(|_| ())
 }
 
-/// Has `program` choose which of the sockets that share the port of `fd` gets a packet.
+/// Attaches `program` to the group of sockets that share the port of `fd`: it chooses the socket of
+/// each packet.
 ///
 /// # Errors
 ///
@@ -276,7 +280,8 @@ pub(crate) fn choose_socket_by(
     let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF);
     let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
     let value = (&raw const program).cast();
-    // SAFETY: `value` points to `len` bytes, and they to as many instructions as they say. The kernel only reads both.
+    // SAFETY: `value` points to `len` bytes, which in turn point to the stated number of
+    // instructions. The kernel only reads both.
     let result = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value, len) };
     check(result.into()).map(|_| ())
 }
@@ -294,7 +299,7 @@ pub(crate) fn option(
     let mut value: libc::c_int = 0;
     let mut len = size_of::<libc::c_int>() as libc::socklen_t;
     let place = (&raw mut value).cast();
-    // SAFETY: The kernel writes at most `len` bytes, for which `place` has room.
+    // SAFETY: The kernel writes at most `len` bytes, and `place` has room for them.
     let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, place, &raw mut len) };
     check(result.into()).map(|_| value)
 }
@@ -303,8 +308,8 @@ pub(crate) fn option(
 #[inline]
 fn empty_header() -> libc::mmsghdr {
     let header = MaybeUninit::<libc::mmsghdr>::zeroed();
-    // SAFETY: All fields are integers and pointers, for which zero is a valid value. (Some systems
-    // have private padding, so that the value cannot be written as an expression.)
+    // SAFETY: All fields are integers and pointers, and zero is valid for both. (Some systems have
+    // private padding, so the value cannot be written as an expression.)
     unsafe { header.assume_init() }
 }
 

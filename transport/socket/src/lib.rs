@@ -1,11 +1,11 @@
 //! Packet drivers over sockets: [`Udp`] and [`Raw`].
 //!
-//! [`Udp`] is a [`Driver`](apus_driver::Driver) over one unconnected UDP socket, or two with receive
-//! coalescing ([`UdpConfig::receive_coalescing_usecs`]), beside which frequent peers have connected ones to send
-//! through, and needs no privileges. [`Raw`] is one over a raw socket of IP protocol 146, the protocol of the Linux
-//! Homa module, and needs CAP_NET_RAW. The two open their sockets differently and share everything else:
-//! batches of packets per system call, traffic classes, path MTU, and ICMP errors. `carrier` says
-//! what lies between the IP header and the packet.
+//! [`Udp`] is a [`Driver`](apus_driver::Driver) over one unconnected UDP socket, or two with
+//! receive coalescing ([`UdpConfig::receive_coalescing_usecs`]), plus connected sockets for sends
+//! to frequent peers; it needs no privileges. [`Raw`] is a driver over a raw socket of IP protocol
+//! 146, the protocol of the Linux Homa module, and needs CAP_NET_RAW. The two open their sockets
+//! differently and share the rest: batches of packets per system call, traffic classes, path MTU,
+//! and ICMP errors. `carrier` describes the bytes between the IP header and the packet.
 //!
 //! # The path of a packet
 //!
@@ -23,19 +23,20 @@
 //!
 //! # Invariants
 //!
-//! - **SOCKET-1** No allocation per packet: buffers grow with the largest batches so far, and are kept. The number of
-//!   groups grows only while the system accepts no packets, and then by one burst at most.
+//! - **SOCKET-1** No allocation per packet: buffers grow with the largest batches so far, and are
+//!   kept. The number of groups grows only while the system accepts no packets, and then by at most
+//!   one burst.
 //! - **SOCKET-2** A system call that fails with an error that may stem from ICMP raises the error
-//!   signal, whichever half made the call; `reports` reads the socket's error queue if and only if
-//!   the signal is raised. While an error waits in the queue, poll(2) reports it, so none is lost:
-//!   see `error_queue`.
+//!   signal, in either half; `reports` reads the socket's error queue if and only if the signal is
+//!   raised. While an error is queued, poll(2) reports it, so none is lost: see `error_queue`.
 //! - **SOCKET-3** A missing system feature costs speed, never correctness. [`UdpConfig`] can switch
 //!   each optional feature off, so that tests cover such systems.
 //!
 //! # Sources
 //!
-//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module (PlatformLab/HomaModule, commit
-//! 9edb958). `docs/reference` in the repository has the facts, and the figures of papers that are cited.
+//! HM `file` `symbol` in comments refers to the Linux kernel's Homa module (PlatformLab/HomaModule,
+//! commit 9edb958). `docs/reference` in the repository has the facts, and the figures of cited
+//! papers.
 
 #![deny(unsafe_code)]
 

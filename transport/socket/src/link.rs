@@ -8,8 +8,8 @@ use crate::address;
 /// Linux's description of its interfaces: sysfs(5), `Documentation/ABI/testing/sysfs-class-net`.
 const INTERFACES: &str = "/sys/class/net";
 
-/// Rate of a loopback device. It has no wire and no rate. Chosen by us: more than a core can copy,
-/// so that no packet is paced, and windows suit the speed of memory.
+/// Rate assumed for a loopback device, which has no rate of its own. Chosen by us: more than a core
+/// can copy, so that no packet is paced and windows suit the speed of memory.
 const LOOPBACK_MBPS: u32 = 100_000;
 
 /// Returns the rate in Mbit/s of the interface that owns `address`. For a wildcard address: the
@@ -39,7 +39,7 @@ fn cards() -> impl Iterator<Item = String> {
         .filter_map(|interface| interface.file_name().into_string().ok())
 }
 
-/// Returns the rate that an interface reports. Without a link it reports nothing, or -1.
+/// Returns the rate that an interface reports. Without a link it reports no rate, or -1.
 fn rate(interface: &str) -> Option<u32> {
     let text = fs::read_to_string(format!("{INTERFACES}/{interface}/speed")).ok()?;
     text.trim().parse().ok().filter(|rate| *rate > 0 && *rate != u32::MAX)

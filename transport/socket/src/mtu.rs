@@ -53,8 +53,7 @@ impl PacketLimit {
 
 /// Returns the MTU that a socket connected to `to` reports.
 fn path_mtu(to: SocketAddr) -> Option<usize> {
-    // A UDP socket, whatever carries the packets: the path is the same, and the port does not
-    // matter.
+    // A UDP socket for either carrier: the path is the same, and the port does not matter.
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP)).ok()?;
     socket.connect(&to.into()).ok()?;
     let mtu = match to {

@@ -50,7 +50,7 @@ pub(crate) fn forbid_fragments(socket: &Socket, family: Family) -> io::Result<()
     let v4 = sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO);
     match family {
         Family::V4 => v4?,
-        // The IPv4 option is for IPv4 peers, which this socket does not always support.
+        // The IPv4 option is for IPv4 peers; not every socket supports these.
         Family::V6 => sockopt::set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?,
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Receiving half.
 //!
-//! The system fills [`RecvBuffer`]s, each with a datagram of one or more packets of one peer;
+//! The system fills [`RecvBuffer`]s, each with a datagram of one or more packets from one peer;
 //! `drain` splits merged datagrams into packets.
 
 use std::cell::Cell;
@@ -19,7 +19,7 @@ use crate::cmsg::Metadata;
 use crate::error_queue::ErrorQueue;
 use crate::errors::{self, ErrorClass};
 use crate::kernel::{self, RECEIVE_BATCH, RecvBuffer};
-use crate::shared::{SendFailure, Shared};
+use crate::shared::{SendFailure, SharedSocket};
 
 /// Bytes of a receive buffer: the longest UDP datagram, merged or not.
 const BUFFER: usize = 1 << 16;
@@ -34,12 +34,13 @@ const ATTEMPTS: u32 = 16;
 /// The receiving half of a driver.
 #[derive(Debug)]
 pub(crate) struct SocketReceive {
-    shared: Arc<Shared>,
-    /// As many as the largest batch so far, of [`RECEIVE_BATCH`] at most: an endpoint that receives little has one.
+    shared: Arc<SharedSocket>,
+    /// As many as the largest batch so far, at most [`RECEIVE_BATCH`]: an endpoint with little
+    /// traffic has one.
     buffers: Vec<RecvBuffer>,
     /// Bytes of each buffer.
     buffer_len: usize,
-    /// Metadata of the datagrams in the first buffers; `None` for one that is discarded.
+    /// Metadata of the datagrams in the first buffers; `None` for a discarded datagram.
     datagrams: Vec<Option<Datagram>>,
     batch: Batch,
     /// Whether the last call filled all the buffers that it was given.
@@ -47,9 +48,9 @@ pub(crate) struct SocketReceive {
     errors: ErrorQueue,
     /// Whether datagrams may be merged, so that one without segment size cannot be split.
     may_be_merged: bool,
-    /// What the system reported last as the number of datagrams for which this socket had no room, modulo 2^32.
+    /// The system's last reported count of datagrams dropped for lack of room, modulo 2^32.
     overflowed: Cell<u32>,
-    /// Whether sprayed packets are taken for those of their sender's own port (WIRE-36).
+    /// Whether sprayed packets are attributed to their sender's own port (WIRE-36).
     takes_sprayed: bool,
 }
 
@@ -69,17 +70,18 @@ impl SocketReceive {
     /// Returns the receiving half of the socket in `shared`. `may_be_merged` says that the system
     /// may deliver several packets as one.
     #[must_use]
-    pub(crate) fn new(shared: Arc<Shared>, may_be_merged: bool) -> Self {
+    pub(crate) fn new(shared: Arc<SharedSocket>, may_be_merged: bool) -> Self {
         Self::with_buffers(shared, may_be_merged, BUFFER)
     }
 
-    /// Returns the receiving half of a socket whose packets are short and not merged; longer ones are discarded.
+    /// Returns the receiving half of a socket whose packets are short and not merged; longer
+    /// packets are discarded.
     #[must_use]
-    pub(crate) fn of_short_packets(shared: Arc<Shared>) -> Self {
+    pub(crate) fn of_short_packets(shared: Arc<SharedSocket>) -> Self {
         Self::with_buffers(shared, false, SHORT_BUFFER)
     }
 
-    fn with_buffers(shared: Arc<Shared>, may_be_merged: bool, len: usize) -> Self {
+    fn with_buffers(shared: Arc<SharedSocket>, may_be_merged: bool, len: usize) -> Self {
         Self {
             shared,
             buffers: Vec::with_capacity(RECEIVE_BATCH),
@@ -94,13 +96,13 @@ impl SocketReceive {
         }
     }
 
-    /// Has each receive request `least` datagrams or more.
+    /// Makes each receive request at least `least` datagrams.
     #[must_use]
     pub(crate) fn in_batches_of(self, least: usize) -> Self {
         Self { batch: Batch::of_at_least(least), ..self }
     }
 
-    /// Has the port in a sprayed packet taken for the one it came from.
+    /// Enables the attribution of sprayed packets to the port in their header.
     #[must_use]
     pub(crate) fn taking_sprayed(self, takes_sprayed: bool) -> Self {
         Self { takes_sprayed, ..self }
@@ -134,7 +136,7 @@ impl SocketReceive {
     fn handle_error(&self, error: Errno) -> io::Result<()> {
         match errors::classify(error) {
             ErrorClass::Interrupted | ErrorClass::WouldBlock => Ok(()),
-            // An earlier packet's error, reported once. Its details are in the error queue.
+            // The error of an earlier packet, reported once. Its details are in the error queue.
             ErrorClass::Icmp(_) => {
                 self.shared.raise_error_signal();
                 Ok(())
@@ -157,7 +159,7 @@ impl SocketReceive {
         if buffer.is_cut() || unclear {
             return None;
         }
-        let Shared { carrier, family, .. } = *self.shared;
+        let SharedSocket { carrier, family, .. } = *self.shared;
         let bytes = buffer.datagram();
         let header = carrier.header_before(family, bytes).ok()?;
         let start = header.map_or(0, |header| header.len);
@@ -182,7 +184,7 @@ impl SocketReceive {
         for buffer in &self.buffers[..count] {
             let datagram = self.open(buffer);
             match datagram {
-                // An empty datagram is a packet, too.
+                // An empty datagram is a packet as well.
                 Some(Datagram { start, segment, .. }) => {
                     let len = buffer.datagram().len() - start;
                     packets += if len <= segment { 1 } else { len.div_ceil(segment) };

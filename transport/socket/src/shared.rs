@@ -1,8 +1,7 @@
 //! State shared by the two halves.
 //!
-//! The socket, on which the halves make system calls independently; the counters, of which each
-//! half writes its own; and two messages from one half to the other: the error signal, and failures
-//! of sends.
+//! The socket, used by both halves independently; the counters, a set for each half; and two kinds
+//! of messages between the halves: the error signal, and failures of sends.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -19,24 +18,24 @@ use crate::address::Family;
 use crate::carrier::Carrier;
 use crate::counters::SocketCounters;
 
-/// Maximum number of failures that wait for `reports`. An engine that reads no reports needs none.
+/// Maximum number of failures queued for `reports`. An engine that reads no reports needs none.
 const MAX_FAILURES: usize = 256;
 
-/// Bytes of a refused packet that are reported: more than the longest header of the protocol.
+/// Bytes reported of a refused packet: more than the longest header of the protocol.
 pub(crate) const BEGINNING: usize = 128;
 
 /// State shared by the two halves.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedSocket {
     pub(crate) socket: Socket,
     pub(crate) family: Family,
     pub(crate) carrier: Carrier,
     pub(crate) counters: Arc<SocketCounters>,
-    /// Set if the error queue may have entries, or `failures` has (SOCKET-2). It is set after the
-    /// fact, and `reports` resets it before it reads them.
+    /// Set if the error queue may have entries or `failures` has (SOCKET-2). It is set after an
+    /// entry is added, and `reports` resets it before it reads.
     error_signal: AtomicBool,
     failures: Mutex<VecDeque<SendFailure>>,
-    /// Resources that are released after the socket.
+    /// Resources released after the socket.
     _owned: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -48,7 +47,7 @@ pub(crate) struct SendFailure {
     pub(crate) beginning: ArrayVec<u8, BEGINNING>,
 }
 
-impl Shared {
+impl SharedSocket {
     /// Returns the shared state of a non-blocking socket of this family.
     #[must_use]
     pub(crate) fn new(socket: Socket, family: Family, carrier: Carrier) -> Self {
@@ -63,13 +62,13 @@ impl Shared {
         }
     }
 
-    /// Adds a resource that lives as long as the socket.
+    /// Adds a resource that must live as long as the socket.
     #[must_use]
     pub(crate) fn owning(self, resource: impl Send + Sync + 'static) -> Self {
         Self { _owned: Some(Box::new(resource)), ..self }
     }
 
-    /// Counts together with the socket of `other`, whose receiving half the same thread owns.
+    /// Shares the counters of the socket of `other`, whose receiving half the same thread owns.
     #[must_use]
     pub(crate) fn counting_with(self, other: &Self) -> Self {
         Self { counters: other.counters(), ..self }
@@ -91,8 +90,7 @@ impl Shared {
     /// Returns whether the error signal was raised since the last call, and resets it.
     #[inline]
     pub(crate) fn take_error_signal(&self) -> bool {
-        // The plain load is the usual case and has no cost. Acquire pairs with
-        // `raise_error_signal`.
+        // The plain load is the usual case and free. Acquire pairs with `raise_error_signal`.
         self.error_signal.load(Ordering::Relaxed)
             && self.error_signal.swap(false, Ordering::Acquire)
     }
@@ -118,7 +116,7 @@ impl Shared {
     }
 }
 
-impl AsFd for Shared {
+impl AsFd for SharedSocket {
     #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()

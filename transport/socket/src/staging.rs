@@ -1,20 +1,20 @@
-//! Staging: small packets wait for a common send.
+//! Staging: collects small packets for a common send.
 //!
-//! Copying a small packet is far cheaper than a system call of its own. Each packet is copied into
-//! a [`Group`] of similar packets, which leaves in one call. A group accepts packets of any
-//! message, in the order in which they are sent; packets for other groups may come in between.
+//! Copying a small packet is far cheaper than a separate system call. Each packet is copied into a
+//! [`Group`] of similar packets, which leaves in one call. A group accepts packets of any message,
+//! in sending order, possibly interleaved with packets of other groups.
 //!
 //! # Invariants
 //!
-//! - **STAGING-1** Groups leave in the order in which they were opened.
-//! - **STAGING-2** Adding a packet allocates memory only if its group has never had as many bytes; removing packets
-//!   never does.
+//! - **STAGING-1** Groups leave in the order of their opening.
+//! - **STAGING-2** Adding a packet allocates only if its group never had as many bytes; removing
+//!   packets never allocates.
 
 use crate::address::Family;
 use crate::carrier::Carrier;
 use crate::group::{Flow, Group, Sharing};
 
-/// Groups that can wait at the same time. Chosen by us: as many peers as a busy server answers in
+/// Maximum number of open groups. Chosen by us: the number of peers that a busy server answers in
 /// one pass; more peers only cause an earlier system call.
 const GROUPS: usize = 32;
 
@@ -23,12 +23,11 @@ const GROUPS: usize = 32;
 pub(crate) struct Staging {
     family: Family,
     carrier: Carrier,
-    /// The first `used` groups have packets, in the order in which they were opened; the others are
-    /// free.
+    /// The first `used` groups have packets, in the order of their opening; the others are free.
     groups: Vec<Group>,
     used: usize,
-    /// The group of the last packet, which most likely accepts the next one, too. If no packet
-    /// waits, the first group: it is free, but still has the flow of its last packets.
+    /// The group of the last packet, which most likely accepts the next one as well. If no packet
+    /// is staged, the first group: it is free, but still has the flow of its last packets.
     recent: usize,
 }
 
@@ -51,7 +50,7 @@ impl Staging {
     }
 
     /// Returns the memory for a packet of `len` bytes in the group of the last packet, if it
-    /// belongs there: the fast path for the usual case. `is_same` says whether a flow is the
+    /// belongs there: the fast path for the usual case. `is_same` compares a flow with the
     /// packet's.
     #[inline(always)]
     pub(crate) fn place_in_recent(
@@ -99,7 +98,7 @@ impl Staging {
         self.groups.push(Group::new());
     }
 
-    /// Frees the groups that are done, which are the first ones (STAGING-1).
+    /// Frees the finished groups, which are the first ones (STAGING-1).
     #[inline]
     pub(crate) fn remove_done(&mut self) {
         let done = self.waiting().iter().take_while(|group| group.is_done()).count();

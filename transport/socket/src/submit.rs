@@ -1,30 +1,30 @@
-//! Submission: sends messages until one of them meets an obstacle.
+//! Submission: sends messages until one is not accepted.
 //!
-//! A send can fail although its packet is fine: a signal arrived, or the socket reports an ICMP
+//! A send can fail although its packet is valid: a signal arrived, or the socket reports an ICMP
 //! error about an earlier packet to this call. Such an error is reported once (`sock_error` in
-//! Linux `include/net/sock.h` clears it), so the call is simply repeated. An error that occurs
+//! Linux `include/net/sock.h` clears it), so the call is repeated. An error that occurs
 //! [`ATTEMPTS`] times in a row belongs to the packet.
 
 use apus_driver::NetworkError;
 use rustix::io::Errno;
 
 use crate::errors::{self, ErrorClass};
-use crate::kernel::Outgoing;
+use crate::kernel::OutgoingDatagram;
 
 /// Attempts to send a packet before an error counts as its own. Two would suffice if ICMP errors
-/// came one at a time. Chosen by us: a third one, for two of them that arrive within a microsecond.
+/// arrived one at a time. Chosen by us: three, in case two of them arrive within a microsecond.
 const ATTEMPTS: u32 = 3;
 
 /// Result of a submission.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Submitted {
-    /// Messages that the kernel accepted.
+    /// Messages accepted by the kernel.
     pub(crate) sent: usize,
     /// System calls made.
     pub(crate) calls: u64,
     /// Whether the error queue must be read (SOCKET-2).
     pub(crate) check_errors: bool,
-    /// Obstacle of the message after the last sent one; `None` if all messages were sent.
+    /// Obstacle of the first unsent message; `None` if all messages were sent.
     pub(crate) obstacle: Option<Obstacle>,
 }
 
@@ -42,8 +42,8 @@ pub(crate) enum Obstacle {
 /// Sends `messages` with `call`, which is [`crate::kernel::send`] except in tests.
 #[inline]
 pub(crate) fn submit<'a>(
-    messages: &mut [Outgoing<'a>],
-    mut call: impl FnMut(&mut [Outgoing<'a>]) -> Result<usize, Errno>,
+    messages: &mut [OutgoingDatagram<'a>],
+    mut call: impl FnMut(&mut [OutgoingDatagram<'a>]) -> Result<usize, Errno>,
 ) -> Submitted {
     let mut done = Submitted { sent: 0, calls: 0, check_errors: false, obstacle: None };
     let mut failures = 0;
@@ -52,7 +52,7 @@ pub(crate) fn submit<'a>(
         match call(&mut messages[done.sent..]) {
             Ok(count) => {
                 done.sent += count;
-                // The error of the next message was lost, and may have been an ICMP error.
+                // The error of the next message is lost, and may have been an ICMP error.
                 done.check_errors |= done.sent < messages.len();
                 failures = 0;
             }
@@ -72,8 +72,8 @@ impl Submitted {
                 self.check_errors = true;
                 *failures += 1;
                 (*failures == ATTEMPTS).then_some(match cause {
-                    // On an unconnected socket these come only from ICMP, and never concern this
-                    // packet.
+                    // On an unconnected socket these errors always stem from ICMP, and never
+                    // concern this packet.
                     NetworkError::PortClosed | NetworkError::ProtocolUnreachable => Obstacle::Full,
                     _ => Obstacle::Refused(error, cause),
                 })
@@ -96,7 +96,8 @@ mod tests {
     fn submitted(count: usize, script: &[Result<usize, Errno>]) -> Submitted {
         let to = RawAddress::new("10.0.0.1:1".parse().unwrap(), Family::V4).unwrap();
         let pieces = [IoSlice::new(b"packet")];
-        let mut messages: Vec<_> = (0..count).map(|_| Outgoing::new(&to, &pieces, &[])).collect();
+        let mut messages: Vec<_> =
+            (0..count).map(|_| OutgoingDatagram::new(&to, &pieces, &[])).collect();
         let mut script: VecDeque<_> = script.iter().copied().collect();
         submit(&mut messages, |messages| script.pop_front().unwrap_or(Ok(messages.len())))
     }

@@ -1,15 +1,15 @@
 //! Transmitting half.
 //!
-//! A small packet is copied into [`Staging`] and waits for `flush`. A large packet is sent at once
-//! from the engine's slices, after all packets that wait. Packets that the system does not accept
-//! now stay in staging, and the next `flush` tries again.
+//! A small packet is copied into [`Staging`] until `flush`. A large packet is sent at once from the
+//! engine's slices, after all staged packets. Packets that the system does not accept now stay in
+//! staging, and the next `flush` tries again.
 //!
 //! # Invariants
 //!
 //! - **TRANSMIT-1** `blocked` is set if and only if the last attempt to send ended because the
 //!   system was full; then staging is not empty.
-//! - **TRANSMIT-2** A group that the system refuses as a whole is sent packet by packet, and only
-//!   packets that are then refused again are reported.
+//! - **TRANSMIT-2** A group refused by the system as a whole is sent packet by packet; only packets
+//!   that are refused again are reported.
 
 mod connected;
 mod flush;
@@ -31,14 +31,14 @@ use crate::address;
 use crate::class::{self, DefaultClass};
 use crate::group::{Flow, Sharing};
 use crate::mtu::PacketLimit;
-use crate::shared::{BEGINNING, SendFailure, Shared};
+use crate::shared::{BEGINNING, SendFailure, SharedSocket};
 use crate::staging::Staging;
 use connected::ConnectedPeers;
 
-/// Longest packet that is copied; longer ones are gathered from the engine's slices.
+/// Longest copied packet; longer packets are gathered from the engine's slices.
 ///
-/// Source: docs/perf-log.md 2026-11-20. Copying is faster by a quarter with 1472-byte packets, and
-/// gathering by a twentieth with 8972-byte ones; at 4000 bytes they are equal.
+/// Source: lab/log 2026-11-20. Copying is a quarter faster with 1472-byte packets,
+/// gathering a twentieth faster with 8972-byte packets; at 4000 bytes they are equal.
 const MAX_COPIED: usize = 4000;
 
 /// Options of the transmitting half, fixed when the driver is opened.
@@ -48,12 +48,13 @@ pub(crate) struct TransmitOptions {
     pub segments: usize,
     /// Whether packets carry their traffic class.
     pub priorities: bool,
-    /// Whether the socket listens on all addresses, so that sends may choose the source.
+    /// Whether the socket listens on all addresses, so that sends may choose the source address.
     pub chooses_source: bool,
 }
 
 impl TransmitOptions {
-    /// Returns the traffic class byte of the burst's packets. Only switches mark packets, so the ECN bits are 0 or 0b10.
+    /// Returns the traffic class byte of the burst's packets. Only switches mark packets, so the
+    /// ECN bits are 0 or 0b10.
     #[inline]
     fn class(self, burst: &Burst<'_>) -> u8 {
         if self.priorities { burst.traffic_class & !0b01 } else { 0 }
@@ -63,7 +64,7 @@ impl TransmitOptions {
 /// The transmitting half of a driver.
 #[derive(Debug)]
 pub(crate) struct SocketTransmit {
-    shared: Arc<Shared>,
+    shared: Arc<SharedSocket>,
     staging: Staging,
     class: DefaultClass,
     limit: PacketLimit,
@@ -77,7 +78,11 @@ pub(crate) struct SocketTransmit {
 impl SocketTransmit {
     /// Returns the transmitting half of the socket in `shared`.
     #[must_use]
-    pub(crate) fn new(shared: Arc<Shared>, limit: PacketLimit, options: TransmitOptions) -> Self {
+    pub(crate) fn new(
+        shared: Arc<SharedSocket>,
+        limit: PacketLimit,
+        options: TransmitOptions,
+    ) -> Self {
         let staging = Staging::new(shared.family, shared.carrier);
         let connected = ConnectedPeers::new(None);
         let class = DefaultClass::new();
@@ -85,13 +90,13 @@ impl SocketTransmit {
         Self { shared, staging, class, limit, options, connected, spray, blocked: false }
     }
 
-    /// Gives the peers of most sends sockets of their own, if there are options for them.
+    /// Enables connected sockets for the peers of most sends, if there are options for them.
     #[must_use]
     pub(crate) fn connecting(self, options: Option<ConnectOptions>) -> Self {
         Self { connected: ConnectedPeers::new(options), ..self }
     }
 
-    /// Sends what is marked for that from these ports.
+    /// Sends marked bursts from these ports.
     #[must_use]
     pub(crate) fn spraying(self, spray: SprayPorts) -> Self {
         Self { spray, ..self }
@@ -104,7 +109,7 @@ impl SocketTransmit {
     }
 
     /// Fast path of the usual case: a burst of one small packet of the same flow as the last
-    /// packet. Returns `false` in any other case, without doing anything.
+    /// packet. Returns `false` without any effect in other cases.
     #[inline(always)]
     fn stage_same_flow(&mut self, burst: &Burst<'_>, len: usize) -> bool {
         if self.blocked || burst.headers.len() != burst.header_len || self.spray.take(burst) {
@@ -130,8 +135,8 @@ impl SocketTransmit {
         true
     }
 
-    /// Sends a burst in all other cases. Not inlined: its large frame would slow down the usual
-    /// case.
+    /// Sends a burst in all other cases. Not inlined, because its large frame would slow down the
+    /// usual case.
     #[inline(never)]
     fn send_general(&mut self, burst: &Burst<'_>, longest: usize) -> io::Result<()> {
         if self.blocked {
@@ -151,7 +156,7 @@ impl SocketTransmit {
         }
     }
 
-    /// Returns the error that keeps every packet of a burst from being sent, if there is one.
+    /// Returns the error that applies to every packet of a burst, if there is one.
     #[inline]
     fn check_destination(&self, flow: &Flow, longest: usize) -> Option<NetworkError> {
         let to = address::canonical(flow.to);
@@ -247,10 +252,10 @@ impl TransmitHalf for SocketTransmit {
     }
 }
 
-/// Reports to the engine, by way of the receiving half, that packets to `peer` were not sent.
+/// Reports to the engine, through the receiving half, that packets to `peer` were not sent.
 #[cold]
 fn refuse(
-    shared: &Shared,
+    shared: &SharedSocket,
     peer: SocketAddr,
     error: NetworkError,
     packets: usize,

@@ -20,7 +20,7 @@
 //!
 //! No allocation, no dependencies, no `unsafe`, `no_std`.
 //!
-//! Source of the layout: `docs/spec/wire.md` (requirements `WIRE-*`).
+//! Source of the layout: `docs/spec/wire.md` and `udp-profile.md` (requirements `WIRE-*`).
 //!
 //! # Sources
 //!

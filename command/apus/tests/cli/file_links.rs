@@ -100,7 +100,7 @@ fn programs_that_wait_for_a_link_can_be_killed_and_go_on_when_it_is_back() {
     let read = waits.wait_with_output().unwrap();
     assert!(read.status.success());
     assert_eq!(text(&read.stdout), "second");
-    // Shown with `--nocapture`; docs/perf-log.md has measured times.
+    // Shown with `--nocapture`; lab/log has measured times.
     eprintln!("killed: ended after {ended:?}; the link back: answered after {:?}", back.elapsed());
     assert_eq!(fs::read(here.join("first")).unwrap(), b"first");
 

@@ -1,15 +1,17 @@
-//! The page `docs/results.md`: measures what its index lists, and writes it from the results.
+//! The page `docs/results/tables.md`: measures what its index lists, and writes it from the
+//! results.
 //!
 //! ```text
 //! cargo build --release
 //! cargo run --release -p apus-report --example results -- measure target/release/apus-lab     # all tables; or NAME...
-//! cargo run --release -p apus-report --example results -- write > docs/results.md
+//! cargo run --release -p apus-report --example results -- write > docs/results/tables.md
 //! ```
 //!
-//! `docs/results/index.json` lists the tables of the page: title, words, columns, ratios with their goals, and the
-//! command of each result. `measure` runs these commands and stores what they print, with the command and the date, as
-//! `docs/results/NAME.json`. `write` runs nothing: the same files give the same page, byte for byte, and a test of this
-//! crate holds the committed page against them.
+//! `docs/results/index.json` lists the tables of the page: title, words, columns, ratios with their
+//! goals, and the command of each result. `measure` runs these commands and stores their output,
+//! with the command and the date, as `docs/results/NAME.json`. `write` runs nothing: the same files
+//! give the same page, byte for byte, and a test of this crate compares the committed page with
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -26,7 +28,7 @@ fn main() -> ExitCode {
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["write"] => page::render(&folder).map(|page| print!("{page}")),
         ["measure", apus, ref names @ ..] => measure(&folder, Path::new(apus), names),
-        _ => Err("say `write`, or `measure PATH-OF-APUS [NAME...]`".to_owned()),
+        _ => Err("usage: `write`, or `measure PATH-OF-APUS [NAME...]`".to_owned()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -37,7 +39,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the commands of the named results, of all if there are no names, and stores what they print.
+/// Runs the commands of the named results, or of all results without names, and stores their
+/// output.
 ///
 /// A command that fails does not stop the others.
 fn measure(folder: &Path, apus: &Path, names: &[&str]) -> Result<(), String> {
@@ -46,9 +49,9 @@ fn measure(folder: &Path, apus: &Path, names: &[&str]) -> Result<(), String> {
     if let Some(name) = names.iter().find(|name| known.iter().all(|one| one.name != **name)) {
         return Err(format!("index.json has no result `{name}`"));
     }
-    let wanted = known.iter().filter(|one| names.is_empty() || names.contains(&&*one.name));
+    let selected = known.iter().filter(|one| names.is_empty() || names.contains(&&*one.name));
     let mut failed = Vec::new();
-    for one in wanted {
+    for one in selected {
         eprintln!("apus-lab {}", one.command);
         if let Err(error) = store(apus, &one.command, &page::file(folder, &one.name)) {
             eprintln!("{}: {error}", one.name);
@@ -67,13 +70,13 @@ fn store(apus: &Path, command: &str, file: &PathBuf) -> Result<(), String> {
         return Err(format!("ended with {}", output.status));
     }
     let result: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("read what it printed: {error}"))?;
+        .map_err(|error| format!("read its output: {error}"))?;
     let stored = json!({ "command": command, "date": today(), "result": result });
     let text = serde_json::to_string_pretty(&stored).expect("a value is written") + "\n";
     fs::write(file, text).map_err(|error| format!("write {}: {error}", file.display()))
 }
 
-/// Today's date (UTC), as `2026-11-22`.
+/// Returns today's date (UTC), like `2026-11-22`.
 fn today() -> String {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     page::date(since.as_secs() / 86_400)

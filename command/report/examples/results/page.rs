@@ -1,6 +1,7 @@
-//! The page of results: an index of tables, stored results, and Markdown made of them.
+//! The page of results: an index of tables, stored results, and Markdown rendered from them.
 //!
-//! Used by the program `results` and by the test that holds the committed page against the stored results.
+//! Used by the program `results` and by the test that compares the committed page with the stored
+//! results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,12 +14,12 @@ use serde_json::{Map, Value};
 /// The tables of the page.
 #[derive(Deserialize)]
 pub(crate) struct Index {
-    parts: Vec<Part>,
+    parts: Vec<Chapter>,
 }
 
 /// A chapter: tables that belong together.
 #[derive(Deserialize)]
-struct Part {
+struct Chapter {
     title: String,
     words: String,
     tables: Vec<Table>,
@@ -30,18 +31,19 @@ struct Table {
     title: String,
     #[serde(default)]
     words: String,
-    /// Field of a row, and the head of its column. The field's least and greatest value over the runs are added.
+    /// Fields of a row, each with the head of its column. Their least and greatest values over the
+    /// runs are added.
     columns: Map<String, Value>,
     /// Significant digits of the figures.
     #[serde(default = "three")]
     digits: i32,
-    /// Names of the rows to show; all if there are none.
+    /// Names of the rows to show; empty for all.
     #[serde(default)]
     rows: Vec<String>,
-    /// Name of a ratio to show, and its goal ("" if there is none).
+    /// Names of ratios to show, each with its goal ("" for none).
     #[serde(default)]
     ratios: Map<String, Value>,
-    results: Vec<Entry>,
+    results: Vec<ResultEntry>,
 }
 
 fn three() -> i32 {
@@ -50,12 +52,12 @@ fn three() -> i32 {
 
 /// One result: a command, and the file that it is stored in.
 #[derive(Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct ResultEntry {
     /// The file is `docs/results/NAME.json`.
     pub(crate) name: String,
-    /// What is passed to `apus-lab`, without `--json`.
+    /// Arguments of `apus-lab`, without `--json`.
     pub(crate) command: String,
-    /// Tells the results of one table apart; empty if there is only one.
+    /// Distinguishes the results of one table; empty for a single result.
     #[serde(default)]
     label: String,
 }
@@ -75,7 +77,7 @@ impl Index {
     }
 
     /// Returns all results, in the order of the page.
-    pub(crate) fn results(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn results(&self) -> impl Iterator<Item = &ResultEntry> {
         self.parts.iter().flat_map(|part| &part.tables).flat_map(|table| &table.results)
     }
 }
@@ -90,7 +92,8 @@ pub(crate) fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.json"))
 }
 
-/// Makes the page of an index and the stored results. A result without a file is said to be missing.
+/// Renders the page of an index and the stored results. A result without a file is shown as
+/// missing.
 pub(crate) fn render(folder: &Path) -> Result<String, String> {
     let index = Index::read(folder)?;
     let mut page = HEAD.to_owned();
@@ -103,7 +106,7 @@ pub(crate) fn render(folder: &Path) -> Result<String, String> {
     Ok(page)
 }
 
-const HEAD: &str = "# Results
+const HEAD: &str = "# Tables of results
 
 Generated from the results in `docs/results`; do not edit. Each table names the commands that made it, their date, the commit
 and the machine. To measure and write the page anew:
@@ -111,7 +114,7 @@ and the machine. To measure and write the page anew:
 ```sh
 cargo build --release
 cargo run --release -p apus-report --example results -- measure target/release/apus-lab
-cargo run --release -p apus-report --example results -- write > docs/results.md
+cargo run --release -p apus-report --example results -- write > docs/results/tables.md
 ```
 
 A figure is the median over the runs of its command, with the least and the greatest in parentheses where they differ. A ratio is computed
@@ -119,7 +122,7 @@ pair by pair inside each run, and is **proven** if its 95 % confidence interval 
 and those of a virtual machine change from hour to hour: run the commands on yours.
 ";
 
-/// One table with its heading, words, commands, rows and ratios.
+/// Renders one table with its heading, words, commands, rows and ratios.
 fn section(folder: &Path, table: &Table) -> Result<String, String> {
     let mut stored = Vec::new();
     let mut missing = Vec::new();
@@ -149,7 +152,7 @@ fn section(folder: &Path, table: &Table) -> Result<String, String> {
     Ok(text)
 }
 
-/// Commit and machine of a result.
+/// Returns the commit and the machine of a result.
 fn origin(result: &Value) -> String {
     let word = |path: &str| match result.pointer(path) {
         Some(Value::String(word)) => word.clone(),
@@ -161,7 +164,7 @@ fn origin(result: &Value) -> String {
     format!("commit {commit}, {cpus} cores, Linux {kernel}, {arch}")
 }
 
-/// The rows of all results, with a column for the labels if there are any.
+/// Renders the rows of all results, with a column for labels if there are any.
 fn rows(table: &Table, stored: &[(&str, Stored)]) -> String {
     if table.columns.is_empty() {
         return String::new();
@@ -187,7 +190,7 @@ fn rows(table: &Table, stored: &[(&str, Stored)]) -> String {
     format!("\n{text}")
 }
 
-/// The ratios of all results, with their goals.
+/// Renders the ratios of all results, with their goals.
 fn ratios(table: &Table, stored: &[(&str, Stored)]) -> String {
     let mut found = String::new();
     let labelled = stored.iter().any(|(label, _)| !label.is_empty());
@@ -216,24 +219,25 @@ fn ratios(table: &Table, stored: &[(&str, Stored)]) -> String {
     format!("\n{head}|{bars}\n{found}")
 }
 
-/// A ratio with its least and greatest value, and whether it is proven.
+/// Renders a ratio with its least and greatest value, and whether it is proven.
 fn measured(ratio: &Value) -> String {
     let text = join([&ratio["median"], &ratio["min"], &ratio["max"]], 3);
     if ratio["proven"] == Value::Bool(true) { format!("{text}, **proven**") } else { text }
 }
 
-/// A field of a row with its least and greatest value over the runs.
+/// Renders a field of a row with its least and greatest value over the runs.
 fn spread(row: &Value, field: &str, digits: i32) -> String {
     join([&row[field], &row[format!("{field}_min")], &row[format!("{field}_max")]], digits)
 }
 
-/// The median, with the least and the greatest value if they differ.
+/// Renders the median, with the least and the greatest value if they differ.
 fn join(values: [&Value; 3], digits: i32) -> String {
     let [median, min, max] = values.map(|value| figure(value, digits));
     if min.is_empty() || min == max { median } else { format!("{median} ({min} to {max})") }
 }
 
-/// Returns a number with `digits` significant digits, thousands with commas; nothing for what is no number.
+/// Returns a number with `digits` significant digits, thousands with commas; an empty text for
+/// other values.
 pub(crate) fn figure(value: &Value, digits: i32) -> String {
     let Some(number) = value.as_f64() else { return String::new() };
     let beyond = if number == 0.0 { 0 } else { digits - 1 - number.abs().log10().floor() as i32 };
@@ -244,7 +248,7 @@ pub(crate) fn figure(value: &Value, digits: i32) -> String {
     grouped((number / scale).round() * scale)
 }
 
-/// A whole number with commas between its thousands.
+/// Returns a whole number with commas between thousands.
 fn grouped(number: f64) -> String {
     let plain = format!("{:.0}", number.abs());
     let mut text = if number < 0.0 { "-".to_owned() } else { String::new() };
@@ -257,7 +261,7 @@ fn grouped(number: f64) -> String {
     text
 }
 
-/// A row of a Markdown table.
+/// Returns a row of a Markdown table.
 fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     let mut text = "|".to_owned();
     for cell in cells {

@@ -1,6 +1,6 @@
-//! Axes: the place of a value, and ticks.
+//! Axes: positions of values, and ticks.
 
-/// Values at which a line is drawn, and their labels. At least two, ascending.
+/// Values with a line and a label. At least two, ascending.
 pub type Ticks = Vec<(f64, String)>;
 
 /// An axis from the first to the last tick.
@@ -12,18 +12,18 @@ pub struct Axis<'a> {
     pub scale: Scale,
     /// Values with labels; the first and the last are the ends of the axis.
     pub ticks: Ticks,
-    /// The scale that a reader can switch to, with its ticks. For upright axes.
+    /// The scale that a reader can switch to, with its ticks; for vertical axes.
     pub other: Option<(Scale, Ticks)>,
 }
 
 /// The spacing of values along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal differences are equally far apart.
+    /// Equal differences have equal distances.
     Linear,
-    /// Equal factors are equally far apart.
+    /// Equal factors have equal distances.
     Logarithmic,
-    /// Shares from 0 to below 1: 0.9, 0.99 and 0.999 are equally far apart.
+    /// Shares from 0 to below 1: 0.9, 0.99 and 0.999 have equal distances.
     Nines,
 }
 
@@ -34,13 +34,14 @@ impl<'a> Axis<'a> {
         Self { label, scale, ticks, other: None }
     }
 
-    /// Returns the same axis, which a reader can switch to another scale.
+    /// Returns the axis with another scale that a reader can switch to.
     #[must_use]
     pub fn or(self, scale: Scale, ticks: Ticks) -> Self {
         Self { other: Some((scale, ticks)), ..self }
     }
 
-    /// Returns a logarithmic axis that holds all `values`, which a reader can switch to a linear one.
+    /// Returns a logarithmic axis that covers all `values`; a reader can switch it to a linear
+    /// scale.
     #[must_use]
     pub fn logarithmic(
         label: &'a str,
@@ -52,7 +53,7 @@ impl<'a> Axis<'a> {
             .or(Scale::Linear, steps(greatest, words))
     }
 
-    /// Returns a linear axis from 0 that holds all `values`.
+    /// Returns a linear axis from 0 that covers all `values`.
     #[must_use]
     pub fn linear(
         label: &'a str,
@@ -63,19 +64,21 @@ impl<'a> Axis<'a> {
         Self::new(label, Scale::Linear, steps(greatest, words))
     }
 
-    /// Returns its scales, each with its ticks: the one that is drawn, and the one to switch to.
+    /// Returns the scales with their ticks: the visible one, and the one to switch to.
     pub(super) fn scales(&self) -> impl Iterator<Item = (Scale, &Ticks)> {
         let other = self.other.iter().map(|(scale, ticks)| (*scale, ticks));
         [(self.scale, &self.ticks)].into_iter().chain(other)
     }
 
-    /// Returns where a value is between the first tick (0) and the last one (1); beyond them, at their place.
+    /// Returns the position of a value between the first tick (0) and the last (1); values beyond
+    /// are clamped.
     pub(super) fn place(&self, value: f64) -> f64 {
         place(self.scale, &self.ticks, value)
     }
 }
 
-/// Returns where a value is between the first tick (0) and the last one (1).
+/// Returns the position of a value between the first tick (0) and the last (1); values beyond are
+/// clamped.
 pub(super) fn place(scale: Scale, ticks: &Ticks, value: f64) -> f64 {
     let at = |value| scale.stretch(value);
     let (first, last) = (at(ticks[0].0), at(ticks[ticks.len() - 1].0));
@@ -83,7 +86,7 @@ pub(super) fn place(scale: Scale, ticks: &Ticks, value: f64) -> f64 {
 }
 
 impl Scale {
-    /// Returns what a reader and the script call it.
+    /// Returns the name for readers and the script.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Linear => "linear",
@@ -92,7 +95,7 @@ impl Scale {
         }
     }
 
-    /// Equal distances on the axis are equal differences of this.
+    /// Returns the value on a linear axis: its differences are proportional to distances.
     fn stretch(self, value: f64) -> f64 {
         match self {
             Self::Linear => value,
@@ -102,8 +105,8 @@ impl Scale {
     }
 }
 
-/// Ticks of a logarithmic axis that holds all `values`: powers of ten, with 2 and 5 between them if
-/// there would be few.
+/// Returns ticks of a logarithmic axis that covers all `values`: powers of ten, with 2 and 5
+/// between them if there would be few.
 #[must_use]
 pub fn decades(values: impl Iterator<Item = f64>, label: fn(f64) -> String) -> Ticks {
     let (mut least, mut greatest) = (f64::INFINITY, 0f64);
@@ -119,14 +122,14 @@ pub fn decades(values: impl Iterator<Item = f64>, label: fn(f64) -> String) -> T
     let powers = (least.log10().floor() as i32)..=(greatest.log10().ceil() as i32);
     let ticks: Vec<f64> =
         powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power))).collect();
-    // From the last tick that is not above the least value to the first that is not below the greatest.
+    // From the last tick at or below the least value to the first tick at or above the greatest.
     let first = ticks.iter().rposition(|&tick| tick <= least).unwrap_or(0);
     let last = ticks.iter().position(|&tick| tick >= greatest).unwrap_or(ticks.len() - 1);
     let last = last.max(first + 1).min(ticks.len() - 1);
     ticks[first.min(last - 1)..=last].iter().map(|&tick| (tick, label(tick))).collect()
 }
 
-/// Ticks of a linear axis from 0 to at least `greatest`, at round values.
+/// Returns ticks of a linear axis from 0 to at least `greatest`, at round values.
 #[must_use]
 pub fn steps(greatest: f64, label: fn(f64) -> String) -> Ticks {
     let greatest = if greatest.is_finite() && greatest > 0.0 { greatest } else { 1.0 };
@@ -138,7 +141,7 @@ pub fn steps(greatest: f64, label: fn(f64) -> String) -> Ticks {
     (0..=count).map(|index| (f64::from(index) * step, label(f64::from(index) * step))).collect()
 }
 
-/// `500 B`, `20 kB`, `1 MB`.
+/// Returns `500 B`, `20 kB`, `1 MB`.
 #[must_use]
 pub fn bytes(value: f64) -> String {
     let (value, unit) = match value {
@@ -149,7 +152,7 @@ pub fn bytes(value: f64) -> String {
     format!("{} {unit}", short_number(value))
 }
 
-/// `5 us`, `20 ms`, of microseconds.
+/// Returns microseconds as `5 us`, `20 ms`.
 #[must_use]
 pub fn micros(value: f64) -> String {
     let (value, unit) = match value {
@@ -160,7 +163,7 @@ pub fn micros(value: f64) -> String {
     format!("{} {unit}", short_number(value))
 }
 
-/// As few digits as tell the value: `0.5`, `20`, `99.9`.
+/// Returns a value without trailing zeros: `0.5`, `20`, `99.9`.
 #[must_use]
 pub fn short_number(value: f64) -> String {
     let text = format!("{value:.2}");
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_factors_and_equal_nines_are_equally_far_apart() {
+    fn equal_factors_and_equal_nines_have_equal_distances() {
         let five = steps(146.1, short_number);
         assert_eq!(five.iter().map(|tick| tick.0).collect::<Vec<_>>().last(), Some(&160.0));
         assert_eq!(steps(0.0, short_number).len(), 6, "nothing to show");

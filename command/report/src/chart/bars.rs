@@ -4,31 +4,31 @@ use std::fmt::{self, Write};
 
 use minijinja::HtmlEscape;
 
+use super::axis::Axis;
 use super::frame::{BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH};
 use super::frame::{draw_y, label_x, open, place_y, whisker};
-use super::stroke::{class, legend};
-use super::{Axis, Stroke};
+use super::stroke::{Stroke, class, legend};
 use crate::result::short;
 use crate::result::table::spread_in_words;
 use crate::stats::Spread;
 
-/// Groups of bars over an upright axis.
+/// Groups of bars over a vertical axis.
 #[derive(Clone, Debug)]
 pub struct Bars<'a> {
     /// Description for screen readers.
     pub description: &'a str,
-    /// Label of the level axis.
+    /// Label of the horizontal axis.
     pub label: &'a str,
-    /// The upright axis.
+    /// The vertical axis.
     pub y: Axis<'a>,
     /// From left to right.
     pub groups: Vec<Group>,
-    /// Whether the bars of a group are stacked rather than side by side. What they add up
-    /// to has to be on the axis, which has to be linear and to begin at 0.
+    /// Whether the bars of a group are stacked rather than side by side. The axis must then be
+    /// linear, start at 0, and cover the sums.
     pub stacked: bool,
 }
 
-/// Bars of one label.
+/// The bars of one label.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The subject of the bars.
@@ -40,7 +40,7 @@ pub struct Group {
 /// A bar, and the text for a pointer.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Name in the legend. Bars of one name appear and disappear together.
+    /// Name in the legend. Bars of one name are shown and hidden together.
     pub name: String,
     /// Number of the contender, which gives the colour.
     pub colour: usize,
@@ -48,7 +48,7 @@ pub struct Bar {
     pub stroke: Stroke,
     /// Height.
     pub value: f64,
-    /// Least and greatest value over the runs, drawn as a whisker; not where bars are stacked.
+    /// Least and greatest value over the runs, drawn as a whisker; not for stacked bars.
     pub range: Option<(f64, f64)>,
     /// Text for a pointer, like `12.3 (11.9 – 12.8)`.
     pub says: String,
@@ -72,23 +72,26 @@ impl Bar {
     }
 }
 
-/// Share of a group's width that stays free, and the greatest width of a bar, alone or stacked.
+/// Share of a group's width that stays free.
 const GAP: f64 = 0.28;
+
+/// Greatest width of a bar, side by side and stacked.
 const WIDEST: f64 = 46.0;
 const WIDEST_STACK: f64 = 90.0;
-/// Narrower bars have no room for their value.
+
+/// Least width of a bar with its value above.
 const LABELLED: f64 = 26.0;
 
-/// Distance between two lines of text, and the width of a letter, more or less.
+/// Distance between two lines of text, and the approximate width of a letter.
 const LINE: f64 = 13.0;
 const LETTER: f64 = 6.5;
 
-/// Returns a label, in two lines if one is too long for its group.
+/// Returns the lines of a label: two if one is too long for its group.
 fn lines_of(label: &str, width: f64) -> Vec<&str> {
     if label.chars().count() as f64 * LETTER <= width {
         return vec![label];
     }
-    // Where both halves are about as long.
+    // Split at the space nearest to the middle.
     let middle = label.len() / 2;
     let space = label.match_indices(' ').min_by_key(|(at, _)| at.abs_diff(middle));
     match space {
@@ -110,7 +113,7 @@ impl Bars<'_> {
         svg
     }
 
-    /// Class and name of what is drawn, each name once.
+    /// Returns class and name of the elements, each name once.
     #[must_use]
     pub fn legend(&self) -> Vec<(String, String)> {
         let bars = self.groups.iter().flat_map(|group| &group.bars);
@@ -139,7 +142,7 @@ impl Bars<'_> {
         let left = left + (width - wide) / 2.0;
         let mut below = 0.0;
         for bar in &group.bars {
-            let place = Place { left, width: wide, below };
+            let place = BarPlace { left, width: wide, below };
             self.draw_bar(bar, &group.label, &place, to)?;
             below += bar.value;
         }
@@ -151,13 +154,13 @@ impl Bars<'_> {
         let first = left + (width - each * group.bars.len() as f64) / 2.0;
         for (index, bar) in group.bars.iter().enumerate() {
             let left = first + each * index as f64;
-            self.draw_bar(bar, &group.label, &Place { left, width: each, below: 0.0 }, to)?;
+            self.draw_bar(bar, &group.label, &BarPlace { left, width: each, below: 0.0 }, to)?;
         }
         Ok(())
     }
 
-    fn draw_bar(&self, bar: &Bar, at: &str, place: &Place, to: &mut String) -> fmt::Result {
-        let Place { left, width, below } = *place;
+    fn draw_bar(&self, bar: &Bar, at: &str, place: &BarPlace, to: &mut String) -> fmt::Result {
+        let BarPlace { left, width, below } = *place;
         let y = |value| place_y(&self.y, value);
         let bottom = if self.stacked { y(below) } else { HEIGHT - BOTTOM };
         let top = y(below + bar.value);
@@ -186,14 +189,14 @@ impl Bars<'_> {
 }
 
 /// The place of a bar.
-struct Place {
+struct BarPlace {
     left: f64,
     width: f64,
-    /// Its lower end.
+    /// Value of its lower end.
     below: f64,
 }
 
-/// Height of a bar of nothing.
+/// Height of a bar with the value 0.
 const LEAST: f64 = 0.5;
 
 /// Draws the label of a group.
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn stacked_bars_are_on_top_of_each_other() {
+    fn stacked_bars_touch_each_other() {
         let svg = bars(&[5.0, 10.0], true);
         let (top, high, left) = (each(&svg, "y"), each(&svg, "height"), each(&svg, "x"));
         assert!((top[1] + high[1] - top[0]).abs() < 0.11, "{top:?} {high:?}");

@@ -4,10 +4,9 @@ use std::fmt::{self, Write};
 
 use minijinja::HtmlEscape;
 
-use super::Axis;
-use super::axis::place;
+use super::axis::{Axis, place};
 
-/// Size of a picture and of its margins, in units that the browser scales.
+/// Size of a chart and of its margins, in units that the browser scales.
 pub(super) const WIDTH: f64 = 860.0;
 pub(super) const HEIGHT: f64 = 380.0;
 pub(super) const LEFT: f64 = 64.0;
@@ -18,12 +17,12 @@ pub(super) const BOTTOM: f64 = 52.0;
 /// Width of a whisker's ends.
 const CAP: f64 = 8.0;
 
-/// Opens a picture. The script moves values by `kind`: `lines`, `bars` or `stack`.
+/// Opens a chart. `kind` selects how the script moves values: `lines`, `bars` or `stack`.
 pub(super) fn open(to: &mut String, description: &str, kind: &str) -> fmt::Result {
     open_as_high(to, description, kind, HEIGHT)
 }
 
-/// Opens a picture of this height.
+/// Opens a chart of this height.
 pub(super) fn open_as_high(
     to: &mut String,
     description: &str,
@@ -37,17 +36,17 @@ pub(super) fn open_as_high(
     )
 }
 
-/// Returns where a value of an upright axis is.
+/// Returns the position of a value on a vertical axis.
 pub(super) fn place_y(axis: &Axis<'_>, value: f64) -> f64 {
     place_between(axis.place(value))
 }
 
-/// Returns where a share of the upright axis is.
+/// Returns the position of a share of the vertical axis.
 fn place_between(share: f64) -> f64 {
     HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
 }
 
-/// Draws the upright axis: a line for each tick, and labels. The other scale is hidden.
+/// Draws the vertical axis: a line and a label for each tick. The other scale is hidden.
 pub(super) fn draw_y(to: &mut String, axis: &Axis<'_>) -> fmt::Result {
     for (index, (scale, ticks)) in axis.scales().enumerate() {
         let off = if index > 0 { " off" } else { "" };
@@ -93,7 +92,7 @@ pub(super) fn whisker(
     )
 }
 
-/// Draws the label of the level axis.
+/// Draws the label of the horizontal axis.
 pub(super) fn label_x(to: &mut String, label: &str) -> fmt::Result {
     let (x, y) = (LEFT + (WIDTH - LEFT - RIGHT) / 2.0, HEIGHT - 10.0);
     let label = HtmlEscape(label);

@@ -5,19 +5,19 @@ use std::fmt::{self, Write};
 
 use minijinja::HtmlEscape;
 
+use super::axis::Axis;
 use super::frame::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH};
 use super::frame::{draw_y, label_x, open, place_y, whisker};
-use super::stroke::{class, legend};
-use super::{Axis, Stroke};
+use super::stroke::{Stroke, class, legend};
 
 /// Lines over two axes.
 #[derive(Clone, Debug)]
 pub struct Chart<'a> {
     /// Description for screen readers.
     pub description: &'a str,
-    /// The level axis.
+    /// The horizontal axis.
     pub x: Axis<'a>,
-    /// The upright axis.
+    /// The vertical axis.
     pub y: Axis<'a>,
     /// The lines.
     pub lines: Vec<Line<'a>>,
@@ -26,7 +26,7 @@ pub struct Chart<'a> {
 /// Points that are connected.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// Name in the legend. Lines of one name appear and disappear together.
+    /// Name in the legend. Lines of one name are shown and hidden together.
     pub name: Cow<'a, str>,
     /// Number of the contender, which gives the colour.
     pub colour: usize,
@@ -39,13 +39,13 @@ pub struct Line<'a> {
 /// A point, and the text for a pointer.
 #[derive(Clone, Debug)]
 pub struct Point<'a> {
-    /// Value on the level axis.
+    /// Value on the horizontal axis.
     pub x: f64,
-    /// Value on the upright axis.
+    /// Value on the vertical axis.
     pub y: f64,
     /// Least and greatest value over the runs, drawn as a whisker.
     pub range: Option<(f64, f64)>,
-    /// Subject, like `up to 1 kB`. A pointer shows the points of all lines with one subject together.
+    /// Subject, like `up to 1 kB`. A pointer shows the points of all lines with the same subject.
     pub at: Cow<'a, str>,
     /// Text for a pointer, like `p99 5.12`.
     pub says: Cow<'a, str>,
@@ -64,7 +64,7 @@ impl Chart<'_> {
         svg
     }
 
-    /// Class and name of what is drawn, each name once.
+    /// Returns class and name of the lines, each name once.
     #[must_use]
     pub fn legend(&self) -> Vec<(String, String)> {
         legend(self.lines.iter().map(|line| (line.colour, line.stroke, &line.name[..])))

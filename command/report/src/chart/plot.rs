@@ -2,17 +2,20 @@
 
 use serde::Serialize;
 
+use super::axis::{Axis, Scale, decades, short_number};
+use super::bars::{Bars, Group};
+use super::lines::{Chart, Line};
+use super::sequence::Sequences;
 use super::standalone::{Words, standalone};
-use super::{Axis, Bars, Chart, Group, Line, Scale, Sequences, decades, short_number};
 
 /// A chart with title, legend and caption.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plot {
-    /// Name of its file, without an ending.
+    /// Name of its file, without extension.
     pub name: String,
     /// Title.
     pub title: String,
-    /// Explanation for readers.
+    /// Caption.
     pub caption: String,
     /// Class and name of each kind of line or bar.
     pub legend: Vec<(String, String)>,
@@ -20,19 +23,19 @@ pub struct Plot {
     pub svg: String,
 }
 
-/// Name, title and explanation of a plot.
+/// Name, title and caption of a plot.
 #[derive(Clone, Copy, Debug)]
 pub struct Heading<'a> {
-    /// Name of its file, without an ending.
+    /// Name of its file, without extension.
     pub name: &'a str,
     /// Title.
     pub title: &'a str,
-    /// Explanation for readers.
+    /// Caption.
     pub caption: &'a str,
 }
 
 impl Plot {
-    /// Returns lines over an axis that holds all points and whiskers.
+    /// Returns lines over an axis that covers all points and whiskers.
     #[must_use]
     pub fn lines(
         heading: Heading<'_>,
@@ -53,8 +56,9 @@ impl Plot {
         Self::of_lines(name, title, caption, &Chart { description: title, x, y, lines })
     }
 
-    /// Returns bars side by side over a linear axis that holds all bars and whiskers. If `factors`, they are multiples
-    /// of 1, and a reader can switch to a logarithmic axis that holds 1.
+    /// Returns bars side by side over a linear axis that covers all bars and whiskers. If
+    /// `factors`, the values are factors, and a reader can switch to a logarithmic axis that covers
+    /// 1.
     #[must_use]
     pub fn bars(
         heading: Heading<'_>,
@@ -107,8 +111,8 @@ impl Plot {
         Self { name, title, caption, legend, svg }
     }
 
-    /// Returns a file of its own: its name and its content. `about` is what the plot is about, if there are
-    /// several of its kind. `source` says below the chart where its figures are from.
+    /// Returns the plot as a file, with name and content. `about` is its subject, if there are
+    /// several plots of its kind. `source` is the origin of the figures, shown below the chart.
     #[must_use]
     pub fn file(&self, about: &str, source: &str) -> (String, String) {
         let (name, title) = if about.is_empty() {

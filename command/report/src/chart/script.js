@@ -1,12 +1,12 @@
-/* What can a reader ask of the charts and tables of a page?
+/* Interaction with the charts and tables of a page.
  *
- *   chart    point at it, or focus it and press the arrow keys: the values there, of every line
- *   legend   press an entry: its lines go and come back; rest on it: the others step back
- *   axis     press the button beside the legend: the other scale
- *   table    press a heading: lines in the order of that column, then in the other one, then as before
+ *   chart    point at it, or focus it and press the arrow keys: shows the values of every line there
+ *   legend   press an entry: hides or shows its lines; hover over it: fades the others
+ *   axis     press the button next to the legend: switches the scale
+ *   table    press a heading: sorts by that column, ascending, descending, then in the original order
  *
- * A page is complete without any of this: charts are drawn, and titles name their values. All that is
- * known here was read from what is drawn. Nothing is loaded, nothing is stored, nothing is sent.
+ * A page is complete without this script: charts are drawn, and titles name their values. The script
+ * reads its data from the drawing, and loads, stores and sends nothing.
  */
 (() => {
   "use strict";
@@ -27,13 +27,13 @@
 
   const number = (element, name) => Number(element.getAttribute(name));
 
-  /* ---- Values: one box for the page, beside whatever is pointed at. ---- */
+  /* ---- Values: one box for the page, next to the pointer. ---- */
 
   const box = make("div", { className: "tip", hidden: true });
   box.setAttribute("role", "status");
   document.body.append(box);
 
-  /* Shows lines of [class of the swatch, text, whether it is the one] under a heading. */
+  /* Shows lines of [class of the swatch, text, whether it is nearest] under a heading. */
   const show = (heading, lines, place) => {
     box.replaceChildren(make("b", { textContent: heading }));
     for (const [look, text, here] of lines) {
@@ -51,7 +51,7 @@
     box.style.top = `${top}px`;
   };
 
-  /* ---- Scales: equal distances on an axis are equal differences of these. ---- */
+  /* ---- Scales: distances on an axis are proportional to differences of these. ---- */
 
   const stretch = {
     linear: (value) => value,
@@ -76,7 +76,7 @@
       this.keys();
     }
 
-    /* -- What is there -- */
+    /* -- Elements -- */
 
     name(mark) {
       return mark.parentNode.dataset.name;
@@ -124,7 +124,7 @@
         part.classList.toggle("dim", others && part.dataset.name !== name);
     }
 
-    /* -- Upright axis -- */
+    /* -- Vertical axis -- */
 
     axis() {
       if (this.scales.length < 2) return;
@@ -143,7 +143,7 @@
       this.figure.querySelector(".legend").append(button);
     }
 
-    /* Where a value is on the scale that is shown. */
+    /* Position of a value on the visible scale. */
     height(value) {
       const { scale, first, last } = this.scales.find(
         (each) => !each.classList.contains("off"),
@@ -154,7 +154,7 @@
       return Number(bottom) - Math.min(Math.max(share, 0), 1) * (bottom - top);
     }
 
-    /* Puts everything at its height. */
+    /* Moves all elements to their positions. */
     draw() {
       const below = new Map();
       for (const part of this.parts) {
@@ -213,7 +213,7 @@
     }
 
     nearest({ x, y }) {
-      /* Beside a bar is as good as on it; between two lines the closer one counts. */
+      /* A pointer next to a bar selects it; between two lines it selects the nearer. */
       const weight = { lines: 1, bars: 0.05, stack: 1 }[this.kind];
       let [best, least] = [null, Infinity];
       for (const mark of this.visible()) {
@@ -284,7 +284,7 @@
       this.enter(mark, at);
     }
 
-    /* The mark that a key leads to; undefined if the key leads nowhere. */
+    /* The mark that a key selects; undefined if there is none. */
     step(key) {
       const marks = this.visible();
       const here = this.current ?? marks[0];
@@ -310,7 +310,7 @@
 
   /* ---- Tables ---- */
 
-  /* What a cell is sorted by: its first number, or its text. */
+  /* The sort key of a cell: its first number, or its text. */
   const key = (cell) => {
     const text = cell.textContent.trim();
     const found = /^[-+]?\d[\d.]*/.exec(text);
@@ -350,7 +350,7 @@
   const tables = all("table").filter((table) => table.tHead);
   for (const table of tables) sortable(table);
 
-  /* So that the test of a page knows that it came to its end. */
+  /* Shows the test of a page that the script has finished. */
   document.documentElement.dataset.charts = figures.length;
   document.documentElement.dataset.tables = tables.length;
 })();

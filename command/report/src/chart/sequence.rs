@@ -1,27 +1,25 @@
-//! Sequence drawings: which side sent what when.
+//! Time-sequence diagrams, as in books on protocols.
 //!
-//! A time-sequence diagram, as in books on protocols: time runs downwards between two upright lines, one for each side, and
-//! each arrow is a packet. The distances of packets show their order and not their times, which are written beside them: of
-//! 44 ms in which nothing happens and 6 µs in which everything does, a scale could only show one. A long pause breaks the
-//! lines, with its length beside it.
+//! Time runs downwards between two vertical lines, one per side; each arrow is a packet. Distances
+//! show the order of packets; their times are labels, since no scale could show both a pause of 44
+//! ms and an exchange of 6 µs. A long pause breaks the lines and is labelled with its length.
 
 use std::fmt::{self, Write};
 
 use minijinja::HtmlEscape;
 
-use super::Stroke;
 use super::axis::micros;
 use super::frame::{HEIGHT, WIDTH, open_as_high};
-use super::stroke::{class, legend};
+use super::stroke::{Stroke, class, legend};
 
-/// Exchanges of two sides, side by side.
+/// Exchanges between two sides, drawn next to each other.
 #[derive(Clone, Debug)]
 pub struct Sequences<'a> {
     /// Description for screen readers.
     pub description: &'a str,
     /// Names of the left and the right side.
     pub sides: [&'a str; 2],
-    /// From left to right; at most [`Sequences::MOST`] have room.
+    /// From left to right; at most [`Sequences::MOST`] are drawn.
     pub exchanges: Vec<Sequence>,
 }
 
@@ -30,20 +28,20 @@ pub struct Sequences<'a> {
 pub struct Sequence {
     /// Title of the exchange.
     pub title: String,
-    /// In the order in which they were sent.
+    /// Packets in the order of sending.
     pub arrows: Vec<Arrow>,
 }
 
 /// A packet.
 #[derive(Clone, Debug)]
 pub struct Arrow {
-    /// When, in microseconds.
+    /// Time in microseconds.
     pub at: f64,
-    /// Whether it goes to the right.
+    /// Whether it points to the right.
     pub forth: bool,
     /// Label.
     pub label: String,
-    /// Name of its kind in the legend. Arrows of one name appear and disappear together.
+    /// Name of its kind in the legend. Arrows of one name are shown and hidden together.
     pub name: &'static str,
     /// Number of the kind, which gives the colour.
     pub colour: usize,
@@ -51,24 +49,25 @@ pub struct Arrow {
     pub stroke: Stroke,
 }
 
-/// Heights of titles, sides and the first arrow, and the lowest one of the last arrow.
+/// Vertical positions of titles, sides and the first arrow, and the lowest position of the last
+/// arrow.
 const TITLE: f64 = 16.0;
 const SIDES: f64 = 38.0;
 const FIRST: f64 = 64.0;
 const LAST: f64 = HEIGHT - 16.0;
 
-/// Room for times beside the lines, at the left and at the right.
+/// Width for times at the left and at the right of the lines.
 const TIMES: f64 = 62.0;
 
-/// The greatest distance of two arrows, and how much lower an arrow ends than it begins.
+/// Greatest distance between two arrows, and the slope of an arrow.
 const STEP: f64 = 44.0;
 const SLOPE: f64 = 8.0;
 
-/// Microseconds from which on nothing happens for long.
+/// Microseconds of a long pause.
 const LONG: f64 = 1_000.0;
 
 impl Sequences<'_> {
-    /// How many have room.
+    /// Most exchanges in a drawing.
     pub const MOST: usize = 3;
 
     /// Returns the drawing as an `svg` element.
@@ -79,7 +78,7 @@ impl Sequences<'_> {
         svg
     }
 
-    /// Class and name of what is drawn, each name once.
+    /// Returns class and name of the arrows, each name once.
     #[must_use]
     pub fn legend(&self) -> Vec<(String, String)> {
         let arrows = self.exchanges.iter().flat_map(|exchange| &exchange.arrows);
@@ -92,14 +91,14 @@ impl Sequences<'_> {
         let width = WIDTH / Self::MOST as f64;
         for (index, exchange) in self.exchanges.iter().take(Self::MOST).enumerate() {
             let left = width * index as f64;
-            let lines = Lines { left: left + TIMES, right: left + width - TIMES };
+            let lines = SideLines { left: left + TIMES, right: left + width - TIMES };
             self.draw_sides(exchange, &lines, to)?;
             exchange.draw(&lines, to)?;
         }
         writeln!(to, "</svg>")
     }
 
-    fn draw_sides(&self, exchange: &Sequence, lines: &Lines, to: &mut String) -> fmt::Result {
+    fn draw_sides(&self, exchange: &Sequence, lines: &SideLines, to: &mut String) -> fmt::Result {
         let (middle, title) = (lines.middle(), HtmlEscape(&exchange.title));
         writeln!(
             to,
@@ -113,18 +112,18 @@ impl Sequences<'_> {
     }
 }
 
-/// Places of the two sides of an exchange.
-struct Lines {
+/// Horizontal positions of the two sides of an exchange.
+struct SideLines {
     left: f64,
     right: f64,
 }
 
-impl Lines {
+impl SideLines {
     fn middle(&self) -> f64 {
         f64::midpoint(self.left, self.right)
     }
 
-    /// Draws both lines, from one height to another.
+    /// Draws both lines between two vertical positions.
     fn draw(&self, from: f64, until: f64, to: &mut String) -> fmt::Result {
         for x in [self.left, self.right] {
             writeln!(
@@ -137,18 +136,18 @@ impl Lines {
 }
 
 impl Sequence {
-    /// Returns whether nothing happens for long before that arrow.
+    /// Returns whether there is a long pause before that arrow.
     fn is_long_before(&self, index: usize) -> bool {
         index > 0 && self.arrows[index].at - self.arrows[index - 1].at >= LONG
     }
 
-    /// Arrows, and times in which nothing happens.
+    /// Returns the number of arrows and long pauses.
     fn rows(&self) -> f64 {
         let breaks = (0..self.arrows.len()).filter(|index| self.is_long_before(*index)).count();
         (self.arrows.len() + breaks).max(2) as f64
     }
 
-    /// From one to the next.
+    /// Returns the distance between two arrows.
     fn step(&self) -> f64 {
         STEP.min((LAST - FIRST) / self.rows())
     }
@@ -157,17 +156,17 @@ impl Sequence {
         FIRST + self.step() * self.rows()
     }
 
-    fn draw(&self, lines: &Lines, to: &mut String) -> fmt::Result {
+    fn draw(&self, lines: &SideLines, to: &mut String) -> fmt::Result {
         let step = self.step();
         let (mut y, mut from) = (FIRST, SIDES + 6.0);
         for (index, arrow) in self.arrows.iter().enumerate() {
             if self.is_long_before(index) {
                 lines.draw(from, y - step / 2.0, to)?;
-                let nothing = micros(arrow.at - self.arrows[index - 1].at);
+                let pause = micros(arrow.at - self.arrows[index - 1].at);
                 let (x, middle) = (lines.middle(), y + 4.0);
                 writeln!(
                     to,
-                    r#"<text class="axis" x="{x:.1}" y="{middle:.1}" text-anchor="middle">⋮ {nothing} ⋮</text>"#
+                    r#"<text class="axis" x="{x:.1}" y="{middle:.1}" text-anchor="middle">⋮ {pause} ⋮</text>"#
                 )?;
                 from = y + step / 2.0;
                 y += step;
@@ -180,7 +179,7 @@ impl Sequence {
 }
 
 impl Arrow {
-    fn draw(&self, lines: &Lines, y: f64, to: &mut String) -> fmt::Result {
+    fn draw(&self, lines: &SideLines, y: f64, to: &mut String) -> fmt::Result {
         const HEAD: f64 = 7.0;
         let (from, until, back) = if self.forth {
             (lines.left, lines.right, -HEAD)
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_go_both_ways_and_have_their_times_at_their_beginnings() {
+    fn arrows_point_both_ways_and_start_at_their_times() {
         let svg = drawn(vec![arrow(0.0, true, "4 bytes"), arrow(12.5, false, "ACK")]);
         assert!(svg.contains(r#"text-anchor="end">0 us</text>"#), "{svg}");
         assert!(svg.contains(r#"text-anchor="start">12.5 us</text>"#), "{svg}");
@@ -228,15 +227,15 @@ mod tests {
     }
 
     #[test]
-    fn a_long_time_in_which_nothing_happens_is_written_and_breaks_the_lines() {
+    fn a_long_pause_is_labelled_and_breaks_the_lines() {
         let svg = drawn(vec![arrow(0.0, true, "4 bytes"), arrow(44_000.0, false, "ACK")]);
         assert!(svg.contains("⋮ 44 ms ⋮"), "{svg}");
         assert_eq!(svg.matches("<line ").count(), 4);
     }
 
-    /// Ends of arrows by their heights.
+    /// All ends of arrows are inside the drawing.
     #[test]
-    fn many_arrows_stay_in_the_picture() {
+    fn many_arrows_stay_in_the_drawing() {
         let svg = drawn((0..20).map(|at| arrow(f64::from(at) * 2_000.0, true, "x")).collect());
         let points = svg.split("points=\"").skip(1).filter_map(|it| it.split('"').next());
         for point in points.flat_map(str::split_whitespace) {
@@ -244,6 +243,6 @@ mod tests {
             let (x, y): (f64, f64) = (x.parse().unwrap(), y.parse().unwrap());
             assert!((0.0..=WIDTH).contains(&x) && (0.0..=HEIGHT).contains(&y), "{point}");
         }
-        assert!(drawn(Vec::new()).contains("</svg>"), "nothing is drawn of nothing");
+        assert!(drawn(Vec::new()).contains("</svg>"), "an empty drawing is valid");
     }
 }

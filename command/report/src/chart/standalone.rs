@@ -1,22 +1,23 @@
-//! Charts as files of their own.
+//! Charts as separate files.
 
 use std::fmt::{self, Write};
 
 use minijinja::HtmlEscape;
 
-use super::STYLE;
+use super::assets::STYLE;
 use super::frame::{HEIGHT, LEFT, WIDTH};
 
-/// The words around a chart in a file of its own.
+/// The texts around a chart in a separate file.
 pub(super) struct Words<'a> {
     pub(super) title: &'a str,
-    /// Class of each colour, and what it stands for.
+    /// Class and name of each kind of element.
     pub(super) legend: &'a [(String, String)],
     /// Paragraphs below the chart.
     pub(super) below: &'a [&'a str],
 }
 
-/// Returns a chart as a file of its own, with its style sheet. `svg` is what a chart's `svg` method returns.
+/// Returns a chart as a separate file with its style sheet. `svg` is the result of a chart's `svg`
+/// method.
 pub(super) fn standalone(svg: &str, words: &Words<'_>) -> String {
     let inner = svg.split_once('>').map_or(svg, |(_, inner)| inner);
     let mut to = String::new();
@@ -28,11 +29,11 @@ pub(super) fn standalone(svg: &str, words: &Words<'_>) -> String {
 const HEAD: f64 = 56.0;
 const ROW: f64 = 18.0;
 
-/// Height of a line below the chart, and the number of characters that fit into it.
+/// Height of a line of text below the chart, and its number of characters.
 const LINE: f64 = 17.0;
 const LINE_LENGTH: usize = 118;
 
-/// Returns where each name of the legend is: as many in a row as there is room for.
+/// Returns the positions of the names of the legend, in rows.
 fn places(legend: &[(String, String)]) -> Vec<(f64, f64)> {
     let (mut x, mut y) = (LEFT, 40.0);
     let mut places = Vec::new();
@@ -47,7 +48,8 @@ fn places(legend: &[(String, String)]) -> Vec<(f64, f64)> {
     places
 }
 
-/// Returns the paragraph in lines of at most [`LINE_LENGTH`] characters; a longer word has a line of its own.
+/// Returns the paragraph in lines of at most [`LINE_LENGTH`] characters; a longer word has a
+/// separate line.
 fn lines(paragraph: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in paragraph.split_whitespace() {
@@ -73,7 +75,7 @@ fn frame(to: &mut String, inner: &str, words: &Words<'_>) -> fmt::Result {
         to,
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-family="system-ui, sans-serif">"#
     )?;
-    // In a file of its own the picture is the root, which the style sheet calls so.
+    // The style sheet addresses the root, which is the picture in a separate file.
     writeln!(to, "<style>\n{STYLE}</style>")?;
     writeln!(to, r#"<rect width="{WIDTH}" height="{height}" fill="var(--paper)"/>"#)?;
     writeln!(to, r#"<text class="axis" x="{LEFT}" y="22">{}</text>"#, HtmlEscape(title))?;
@@ -97,7 +99,7 @@ mod tests {
     use crate::chart::{Axis, Chart, Line, Plot, Point, Stroke, short_number};
 
     #[test]
-    fn a_chart_is_a_file_of_its_own() {
+    fn a_chart_is_a_complete_file() {
         let axis = |label| Axis::linear(label, [1.0].into_iter(), short_number);
         let point = Point { x: 0.5, y: 0.5, range: None, at: "here".into(), says: "half".into() };
         let line =
@@ -124,7 +126,7 @@ mod tests {
         };
         assert_eq!(rows(&[10; 6]), [40.0; 6]);
         assert_eq!(rows(&[40, 40, 40, 10]), [40.0, 40.0, 58.0, 58.0]);
-        assert_eq!(rows(&[1000, 10]), [40.0, 58.0], "a name that never fits has a row of its own");
+        assert_eq!(rows(&[1000, 10]), [40.0, 58.0], "a name that never fits has a separate row");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Strokes: how lines and bars of a chart differ.
+//! Strokes: styles of lines and bars.
 
 /// The style of a line or a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,12 +7,12 @@ pub enum Stroke {
     Plain,
     /// Thin and dashed, for a comparison.
     Faint,
-    /// Thinner still and dotted, without points.
+    /// Thinner and dotted, without points.
     Dotted,
 }
 
 impl Stroke {
-    /// Returns the class, with a space before it.
+    /// Returns the class, with a leading space.
     const fn class(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -22,14 +22,14 @@ impl Stroke {
     }
 }
 
-/// Returns the classes of something with this colour and stroke.
+/// Returns the classes of an element with this colour and stroke.
 #[must_use]
 pub fn class(colour: usize, stroke: Stroke) -> String {
     format!("c{colour}{}", stroke.class())
 }
 
-/// Returns class and name of each of these, in their order. A name that occurs several times (a median and its 99th
-/// percentile, bars of several groups) has its plain stroke in the legend.
+/// Returns class and name of these elements, in their order. A name that occurs several times (a
+/// median and its 99th percentile, bars of several groups) has its plain stroke in the legend.
 pub(super) fn legend<'a>(
     drawn: impl Iterator<Item = (usize, Stroke, &'a str)>,
 ) -> Vec<(String, String)> {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_in_the_legend_once_and_as_it_is_plain() {
+    fn a_name_is_in_the_legend_once_with_its_plain_stroke() {
         let drawn =
             [(0, Stroke::Faint, "apus"), (1, Stroke::Dotted, "tcp"), (0, Stroke::Plain, "apus")];
         let entry = |class: &str, name: &str| (class.to_owned(), name.to_owned());

@@ -1,10 +1,11 @@
 //! Pages: self-contained HTML.
 //!
-//! Every page is one file that loads nothing from elsewhere, and looks well in light and in dark. Its
-//! security policy forbids the browser to fetch anything, so that this is more than an intention.
+//! Every page is one file without external resources, for light and dark schemes. Its security
+//! policy forbids the browser to fetch anything, which enforces that.
 //!
-//! A page's template extends `layout.html` and fills its blocks `title` and `body`; `parts.html` has what
-//! several pages show: plots, tables, cards, and the machine. `findings.html` shows the findings of any experiment.
+//! A page's template extends `layout.html` and fills its blocks `title` and `body`; `parts.html`
+//! has macros for plots, tables, cards, and the machine. `findings.html` renders the findings of
+//! any experiment.
 
 use minijinja::Environment;
 use minijinja::value::{Serde, Value};
@@ -23,11 +24,11 @@ pub struct Card {
     pub colour: usize,
     /// Its figure.
     pub figure: String,
-    /// The meaning of the figure, and further figures.
+    /// The meaning of the figure, and more figures.
     pub more: String,
 }
 
-/// Renders a page of `template`, which finds the fields of `page` by name.
+/// Renders a page from `template`, which names the fields of `page`.
 ///
 /// # Panics
 ///
@@ -49,16 +50,17 @@ pub fn render(template: &'static str, page: impl Serialize) -> String {
     let template = environment.get_template("page.html").expect("added above");
     template
         .render(Value::from(Serde(page)))
-        .unwrap_or_else(|error| panic!("a page that its template does not fit: {error:#}"))
+        .unwrap_or_else(|error| panic!("a template that does not fit its page: {error:#}"))
 }
 
-/// With a capital at its beginning, and all else as it is: `kB` stays what it means.
+/// Returns the text with its first letter in upper case and the rest unchanged, so that `kB` keeps
+/// its meaning.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-/// Returns a page with these plots and tables and nothing else.
+/// Returns a page with only these plots and tables.
 #[must_use]
 pub fn of_plots(title: &str, plots: &[Plot], tables: &[Table]) -> String {
     render(include_str!("plots.html"), json!({ "title": title, "plots": plots, "tables": tables }))

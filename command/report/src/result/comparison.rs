@@ -5,20 +5,20 @@ use std::fmt;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::{rounded, short};
+use super::number::{rounded, short};
 use crate::stats::{Difference, Sample};
 
 /// The difference of a figure of two contenders over all runs.
 ///
-/// [`Ratio`](super::Ratio) is computed inside each run; a comparison takes the runs for independent samples, as
-/// ministat does.
+/// A [`Ratio`](super::Ratio) is computed within each run; a comparison treats the runs as
+/// independent samples, as ministat does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// Name of the figure, like `short_p99`.
     pub figure: String,
-    /// The contender that is compared.
+    /// The compared contender.
     pub of: String,
-    /// The contender that it is compared with.
+    /// The contender to compare with.
     pub against: String,
     /// The figure of `of`.
     pub theirs: Sample,
@@ -29,11 +29,12 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Returns the comparison of one value per run of each. The numbers of runs may differ.
+    /// Returns the comparison of two contenders with one value per run each. The numbers of runs
+    /// may differ.
     ///
     /// # Panics
     ///
-    /// If one has no run, or a value is not a number.
+    /// If a contender has no run, or a value is not a number.
     #[must_use]
     pub fn between(figure: &str, (of, theirs): (&str, &[f64]), base: (&str, &[f64])) -> Self {
         let (against, base) = base;
@@ -55,7 +56,7 @@ impl fmt::Display for Comparison {
         let Self { figure, of, against, theirs, base, difference } = self;
         write!(formatter, "{figure}, {of} against {against}: ")?;
         let Some(difference) = difference else {
-            return write!(formatter, "one run says nothing about a difference");
+            return write!(formatter, "one run shows no difference");
         };
         let percent = 100.0 * difference.confidence;
         if !difference.is_proven() {
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_says_what_is_proven() {
+    fn a_sentence_states_the_proven_difference() {
         // Pooled deviation 1, Student's t for 4 degrees of freedom 2.7764, times sqrt(2/3): 2.2670.
         let proven = compare(&[51.0, 52.0, 53.0], &[3.0, 4.0, 5.0]);
         assert_eq!(
@@ -134,7 +135,7 @@ mod tests {
         );
         assert_eq!(
             compare(&[50.0], &[3.0, 4.0]).to_string(),
-            "short_p99, tcp against apus: one run says nothing about a difference"
+            "short_p99, tcp against apus: one run shows no difference"
         );
     }
 

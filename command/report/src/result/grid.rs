@@ -5,10 +5,10 @@ use std::fmt;
 use comfy_table::{CellAlignment, LineStyle, TableStyle};
 use serde::Serialize;
 
-/// A table with a title. Its first column says what a line is about.
+/// A table with a title. The first column is the subject of a line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
-    /// Its subject.
+    /// Title.
     pub title: String,
     /// Names of the columns.
     pub header: Vec<String>,
@@ -28,7 +28,8 @@ impl Table {
         Self { title: title.into(), header, lines }
     }
 
-    /// Returns a table of words for a terminal: all columns are flush left, and there is no title.
+    /// Returns a table of words for a terminal: all columns are left-aligned, and there is no
+    /// title.
     #[must_use]
     pub fn of_words(header: Vec<String>, lines: Vec<Vec<String>>) -> impl fmt::Display {
         let mut table = grid(header, lines.into_iter());
@@ -44,7 +45,7 @@ impl Table {
     }
 }
 
-/// For a terminal.
+/// Text for a terminal.
 impl fmt::Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{}", self.title)?;
@@ -52,7 +53,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Returns a table with a line under its header and no other lines, all columns but the first flush right.
+/// Returns a table with a rule only under its header, and all columns but the first right-aligned.
 pub(super) fn grid(
     header: Vec<String>,
     lines: impl Iterator<Item = Vec<String>>,

@@ -1,6 +1,6 @@
-//! Digits of figures: how many are shown, and how many are kept.
+//! Digits of figures, for people and for machines.
 
-/// Returns a value with three significant digits; the digits of whole numbers are never cut.
+/// Returns a value with three significant digits; whole numbers keep all digits.
 #[must_use]
 pub fn short(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 + 1 };
@@ -8,7 +8,8 @@ pub fn short(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Rounds to five significant digits: more than any measurement here is worth, few enough to read.
+/// Returns a value with five significant digits: more than the precision of any measurement here,
+/// and still readable.
 #[must_use]
 pub fn rounded(value: f64) -> f64 {
     const DIGITS: i32 = 5;
@@ -28,16 +29,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_digits_are_shown() {
+    fn people_read_three_digits() {
         let shown = [0.0, 0.01234, 1.0, 5.912, 59.12, 591.2, 59123.4].map(short);
         assert_eq!(shown, ["0.000", "0.012", "1.00", "5.91", "59.1", "591", "59123"]);
     }
 
     #[test]
-    fn five_digits_are_kept() {
+    fn machines_read_five_digits() {
         assert_eq!(rounded(5.912_345_678), 5.9123);
         assert_eq!(rounded(0.001_234_567), 0.001_234_6);
-        assert_eq!(rounded(1_234_567.8), 1_234_568.0, "whole numbers are not cut");
+        assert_eq!(rounded(1_234_567.8), 1_234_568.0, "whole numbers keep all digits");
         assert_eq!(rounded(-1.999_999), -2.0);
         assert_eq!(rounded(0.0), 0.0);
     }

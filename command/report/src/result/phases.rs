@@ -1,8 +1,9 @@
-//! Phases: how often the measurements of an experiment were repeated, and what became of them.
+//! Phases: repetitions and losses of the measurements of an experiment.
 //!
-//! A phase is one measurement of one row, like one run of one transport. Experiments record each phase once, when its
-//! last attempt has ended ([`Phases::record`]). [`Outcome::account`](super::Outcome::account) shows the record: the counts
-//! and incidents in the JSON object, the sentences in the notes, and what a row lacks in the row.
+//! A phase is one measurement of one row, like one run of one transport. Experiments record each
+//! phase once, when its last attempt has ended ([`Phases::record`]).
+//! [`Outcome::account`](super::Outcome::account) shows the record: counts and incidents in the JSON
+//! object, sentences in the notes, and losses in the rows.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ pub struct Phases {
     /// Counts over all rows.
     #[serde(flatten)]
     pub counts: PhaseCounts,
-    /// Phases that did not go well the first time; mostly none.
+    /// Phases without a clean first attempt; usually none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<Incident>,
     /// Counts of each row, in the order of their first phases.
@@ -24,50 +25,50 @@ pub struct Phases {
 /// Numbers of phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseCounts {
-    /// Phases that have a result.
+    /// Phases with a result.
     pub measured: usize,
     /// Attempts beyond the first of each phase.
     pub repeated: usize,
-    /// Phases of which even the best attempt was disturbed; their results are kept.
+    /// Phases whose best attempt was disturbed; their results are kept.
     pub disturbed: usize,
     /// Phases without a result.
     pub lost: usize,
 }
 
-/// A phase that did not go well the first time.
+/// A phase without a clean first attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Incident {
     /// The row, like `tcp`.
     pub row: String,
     /// The phase, like `run 2`.
     pub phase: String,
-    /// Number of attempts; 0 if the phase was given up because others before it were lost.
+    /// Number of attempts; 0 if the phase was skipped because earlier ones were lost.
     pub attempts: usize,
-    /// What became of the phase.
+    /// The end of the phase.
     pub end: PhaseEnd,
-    /// Why each attempt did not count, or what disturbed it, in order.
+    /// The reason why each attempt did not count, or its disturbance, in order.
     pub why: Vec<String>,
 }
 
-/// What became of a phase.
+/// The end of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseEnd {
-    /// An attempt was measured without disturbance.
+    /// An attempt succeeded without disturbance.
     Measured,
-    /// Every attempt was disturbed; the least disturbed one counts.
+    /// Every attempt was disturbed; the least disturbed attempt counts.
     Disturbed,
     /// No attempt had a result.
     Lost,
 }
 
 impl Phases {
-    /// Records a phase that was measured at the first attempt.
+    /// Records a phase with a clean first attempt.
     pub fn record_measured(&mut self, row: &str) {
         self.count(row, 1, PhaseEnd::Measured);
     }
 
-    /// Records a phase that did not go well the first time.
+    /// Records a phase without a clean first attempt.
     pub fn record(&mut self, incident: Incident) {
         self.count(&incident.row, incident.attempts, incident.end);
         self.incidents.push(incident);
@@ -89,7 +90,7 @@ impl Phases {
         found.map_or_else(PhaseCounts::default, |(_, counts)| *counts)
     }
 
-    /// Returns why the last attempt of the first phase failed that the row has lost; `None` if it has lost none.
+    /// Returns why the first lost phase of a row was lost; `None` if the row has lost none.
     #[must_use]
     pub fn why_lost(&self, row: &str) -> Option<&str> {
         let lost = |incident: &&Incident| incident.end == PhaseEnd::Lost && incident.row == row;
@@ -101,7 +102,8 @@ impl Phases {
         self.by_row.iter().map(|(name, _)| &name[..])
     }
 
-    /// Returns what readers of a result have to know: each phase that was repeated or lost, and how many were disturbed.
+    /// Returns notes for readers of the result: each repeated or lost phase, and the number of
+    /// disturbed ones.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.incidents.iter().filter_map(Incident::note).collect();
@@ -147,13 +149,13 @@ impl Phases {
 }
 
 impl PhaseCounts {
-    /// Returns whether every phase was measured at the first attempt, without disturbance.
+    /// Returns whether every phase had a clean first attempt.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
         self.repeated + self.disturbed + self.lost == 0
     }
 
-    /// Returns the counts as a row shows them; `None` if there is nothing to say.
+    /// Returns the counts for a row; `None` if every phase was clean.
     #[must_use]
     pub fn detail(&self) -> Option<Value> {
         (!self.is_clean()).then(|| json!(self))
@@ -168,7 +170,7 @@ impl PhaseCounts {
 }
 
 impl Incident {
-    /// Returns a sentence; `None` for what is summed up ([`Phases::notes`]).
+    /// Returns a sentence; `None` for phases that [`Phases::notes`] counts together.
     fn note(&self) -> Option<String> {
         let Self { row, phase, attempts, end, why } = self;
         let (why, last) = (why.join("; then "), self.last());
@@ -185,7 +187,7 @@ impl Incident {
         }
     }
 
-    /// Returns what was the matter with the last attempt.
+    /// Returns the problem of the last attempt.
     fn last(&self) -> &str {
         self.why.last().map_or("", String::as_str)
     }
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_name_what_was_repeated_and_lost_and_sum_up_the_rest() {
+    fn notes_name_repeated_and_lost_phases_and_count_the_rest() {
         let mut phases = Phases::default();
         phases.record(incident("tcp", 2, PhaseEnd::Measured, "a host fell out"));
         phases.record(incident("udp", 3, PhaseEnd::Lost, "no answer"));

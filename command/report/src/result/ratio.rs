@@ -2,16 +2,16 @@
 
 use serde::Serialize;
 
-use super::rounded;
+use super::number::rounded;
 use crate::stats::{Difference, Spread};
 
-/// One contender's figure divided by another one's, over the runs.
+/// The quotient of two contenders' figures, over the runs.
 ///
-/// The quotient is taken inside each run, where both contenders met the same machine, and only then
-/// over the runs: what slows a whole run down cancels out.
+/// The quotient is computed within each run, with the same state of the machine for both
+/// contenders, and then summarised over the runs: a slow-down of a whole run cancels out.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
-    /// Median of the runs' quotients.
+    /// Median of the quotients.
     pub median: f64,
     /// Least quotient.
     pub min: f64,
@@ -23,8 +23,8 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Returns the ratio of two contenders' figures, each with the number of its run, over the runs that both have. `None`
-    /// if they have no run in common, or a quotient does not exist.
+    /// Returns the ratio of two contenders' figures, each with the number of its run, over their
+    /// common runs. `None` if there is no common run, or a quotient is undefined.
     #[must_use]
     pub fn paired(dividend: &[(usize, f64)], divisor: &[(usize, f64)]) -> Option<Self> {
         let same_run = |run| divisor.iter().find(|(other, _)| *other == run);
@@ -33,8 +33,8 @@ impl Ratio {
         Self::over(&dividend, &divisor)
     }
 
-    /// Returns the ratio of two contenders' figures, of which the n-th are from the n-th run. `None` if a quotient
-    /// does not exist, because a figure is 0 or there is no run.
+    /// Returns the ratio of two contenders' figures, in the order of the runs. `None` if there is
+    /// no run, or a quotient is undefined because of a figure of 0.
     ///
     /// # Panics
     ///
@@ -62,8 +62,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotients_are_taken_inside_each_run() {
-        // The machine was ten times slower in the second run: the ratio does not notice.
+    fn quotients_are_computed_within_each_run() {
+        // The machine was ten times slower in the second run; the ratio is the same.
         let ratio = Ratio::over(&[2.0, 20.0, 3.0], &[1.0, 10.0, 1.0]).unwrap();
         assert_eq!((ratio.median, ratio.min, ratio.max), (2.0, 2.0, 3.0));
         assert_eq!(ratio.proven, Some(false), "the runs vary more than the contenders differ");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_one_contender_lost_does_not_count_for_the_other() {
+    fn a_run_that_one_contender_lost_is_left_out() {
         let (lost_one, all) = ([(1, 2.0), (3, 9.0)], [(1, 1.0), (2, 5.0), (3, 3.0)]);
         let ratio = Ratio::paired(&lost_one, &all).unwrap();
         assert_eq!((ratio.min, ratio.max), (2.0, 3.0));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_of_zero_has_no_ratio() {
+    fn a_divisor_of_zero_has_no_ratio() {
         assert_eq!(Ratio::over(&[1.0], &[0.0]), None);
         assert_eq!(Ratio::over(&[], &[]), None);
     }

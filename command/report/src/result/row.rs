@@ -3,29 +3,30 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use super::{PhaseCounts, rounded};
+use super::number::rounded;
+use super::phases::PhaseCounts;
 use crate::stats::Spread;
 
-/// One contender's figures.
+/// The figures of a contender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The contender, like `udp`.
     pub name: String,
-    /// Why it has no figures, if all its measurements were lost.
+    /// Why there are no figures, if all measurements were lost.
     pub missing: Option<String>,
-    /// Its figures by name, in the order in which they are shown. The name ends with the unit.
+    /// Figures by name, in the order of the report. The name ends with the unit.
     pub figures: Vec<(String, Figure)>,
 }
 
-/// One thing that was measured.
+/// A measured figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
-    /// A value per run. In JSON its median has the figure's name, and the least and the greatest
-    /// value have `_min` and `_max` behind it.
+    /// A value per run. In JSON the median has the figure's name, and the least and the greatest
+    /// value the suffixes `_min` and `_max`.
     Spread(Spread),
-    /// A number of things, all runs together.
+    /// A count over all runs.
     Count(u64),
-    /// Something with a structure of its own; the table leaves it out.
+    /// Structured data; tables leave it out.
     Detail(Value),
 }
 
@@ -57,7 +58,7 @@ impl Row {
         self.missing.is_some()
     }
 
-    /// Adds how often its phases were repeated, disturbed or lost, if they were.
+    /// Adds the counts of repeated, disturbed and lost phases, if there are any.
     pub fn count(&mut self, counts: &PhaseCounts) {
         let detail = counts.detail().map(|detail| ("phases".to_owned(), Figure::Detail(detail)));
         self.figures.extend(detail);
@@ -70,7 +71,7 @@ impl Row {
         self
     }
 
-    /// Adds a figure that may not be known.
+    /// Adds a figure, if it is known.
     #[must_use]
     pub fn with_known(self, name: &str, figure: Option<Figure>) -> Self {
         match figure {

@@ -4,16 +4,20 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Figure, Outcome, Ratio, Row, Table, short};
+use super::grid::Table;
+use super::number::short;
+use super::outcome::Outcome;
+use super::ratio::Ratio;
+use super::row::{Figure, Row};
 use crate::machine::Machine;
 use crate::stats::Spread;
 
-/// Writes the title, `columns` of the rows, the text `before` the ratios, ratios and comparisons, the text `after` them,
-/// and notes.
+/// Writes the title, `columns` of the rows, the text `before`, ratios and comparisons, the text
+/// `after`, and notes.
 ///
 /// # Errors
 ///
-/// As for the formatter.
+/// The errors of the formatter.
 pub fn write(
     outcome: &Outcome,
     columns: &[&str],
@@ -43,6 +47,13 @@ pub fn write(
     Ok(())
 }
 
+/// The table for people.
+impl fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(self, &columns(&self.rows), ["", ""], formatter)
+    }
+}
+
 /// Returns the experiment, the version and the machine in one line.
 #[must_use]
 pub fn origin(outcome: &Outcome) -> String {
@@ -57,7 +68,7 @@ fn config(outcome: &Outcome) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the options with their values, without those that have several.
+/// Returns the options with their values, without lists and objects.
 #[must_use]
 pub fn settings(outcome: &Outcome) -> Vec<(String, String)> {
     let flat = outcome.config.iter().filter(|(_, value)| !value.is_object() && !value.is_array());
@@ -65,7 +76,7 @@ pub fn settings(outcome: &Outcome) -> Vec<(String, String)> {
     flat.map(|(name, value)| (words(name), shown(value))).collect()
 }
 
-/// Returns how each contender is set up, in words: the entries of `settings` in the configuration.
+/// Returns the set-up of each contender in words: the entries of `settings` in the configuration.
 #[must_use]
 pub fn contenders(outcome: &Outcome) -> Vec<(String, String)> {
     let settings = outcome.config.get("settings").and_then(Value::as_object);
@@ -73,7 +84,7 @@ pub fn contenders(outcome: &Outcome) -> Vec<(String, String)> {
     settings.into_iter().flatten().filter_map(words).collect()
 }
 
-/// Returns all figures of these rows that a table can show.
+/// Returns the names of all figures of these rows that a table can show.
 #[must_use]
 pub fn columns(rows: &[Row]) -> Vec<&str> {
     let mut columns: Vec<&str> = Vec::new();
@@ -85,7 +96,7 @@ pub fn columns(rows: &[Row]) -> Vec<&str> {
     columns
 }
 
-/// Returns one line per row; without columns, no lines.
+/// Returns a table with one line per row; without columns, it has no lines.
 #[must_use]
 pub fn rows(rows: &[Row], columns: &[&str]) -> Table {
     let header = [""].iter().chain(columns).map(|name| words(name));
@@ -101,7 +112,7 @@ pub fn rows(rows: &[Row], columns: &[&str]) -> Table {
     Table::new("", header, rows.iter().map(line).collect())
 }
 
-/// Returns one line per ratio.
+/// Returns a table with one line per ratio.
 #[must_use]
 pub fn ratios(ratios: &[(String, Ratio)]) -> Table {
     let header = ["ratio", "median (min – max)", "difference"].map(str::to_owned).to_vec();
@@ -116,14 +127,14 @@ pub fn ratios(ratios: &[(String, Ratio)]) -> Table {
     Table { title: "ratios".to_owned(), header, lines: ratios.iter().map(line).collect() }
 }
 
-/// `0.80 (0.78 – 0.83)`.
+/// Returns `0.80 (0.78 – 0.83)`.
 #[must_use]
 pub fn ratio_in_words(ratio: &Ratio) -> String {
     let Ratio { median, min, max, .. } = *ratio;
     spread_in_words(&Spread { median, min, max })
 }
 
-/// `5.91 (5.80 – 6.12)`, or without the range if all runs agree.
+/// Returns `5.91 (5.80 – 6.12)`, or only the median if all runs agree.
 #[must_use]
 pub fn spread_in_words(spread: &Spread) -> String {
     let Spread { median, min, max } = *spread;
@@ -142,7 +153,7 @@ fn cell(figure: &Figure) -> String {
     }
 }
 
-/// Returns a name as people read it: `p50 us` for `p50_us`.
+/// Returns a name for people: `p50 us` for `p50_us`.
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }

@@ -3,37 +3,37 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::Sample;
+use super::sample::Sample;
 
 /// Difference of the means of two sets of runs, with Student's t interval.
 ///
-/// The convention of ministat: the standard deviations are pooled, and no difference is proven while
-/// the interval contains 0. Source: FreeBSD's `ministat(1)`; reference, section G.
+/// As in ministat, the standard deviations are pooled, and no difference is proven while the
+/// interval contains 0. Source: FreeBSD's `ministat(1)`; reference, section G.
 ///
-/// ministat has a table of Student's t where this computes it. The results agree except for three things:
-/// ministat asks for three runs where two suffice; from 101 degrees of freedom it takes the normal
-/// distribution; and the column that it calls 99.5 % holds the values of 99.8 %.
+/// ministat has a table of Student's t, which is computed here. The results agree with three
+/// exceptions: ministat requires three runs although two suffice; from 101 degrees of freedom it
+/// uses the normal distribution; and its column for 99.5 % has the values of 99.8 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Mean of the second set less mean of the first one.
+    /// Mean of the second set less mean of the first.
     pub mean: f64,
-    /// The true difference is within `mean` plus or minus this, with this confidence.
+    /// Half the width of the confidence interval around `mean`.
     pub half_width: f64,
-    /// Mean of the first set, of which the difference is a share.
+    /// Mean of the first set; percentages refer to it.
     pub base: f64,
-    /// Standard deviation of both sets, pooled: each about its own mean.
+    /// Pooled standard deviation of both sets, each around its own mean.
     pub pooled: f64,
     /// The confidence: between 0 and 1.
     pub confidence: f64,
 }
 
 impl Difference {
-    /// Confidence at which a difference counts as proven by default. Source:
-    /// ministat's default.
+    /// Default confidence for a proven difference. Source: ministat's default.
     pub const CONFIDENCE: f64 = 0.95;
 
-    /// Returns what `after` differs from `before`, with a confidence between 0 and 1 ([`Self::CONFIDENCE`],
-    /// say). `None` if either has fewer than two runs: nothing is known about their variation then.
+    /// Returns the difference of `after` from `before`, with a confidence between 0 and 1 such as
+    /// [`Self::CONFIDENCE`]. `None` if either has fewer than two runs, since their variation is
+    /// unknown.
     ///
     /// # Panics
     ///
@@ -46,7 +46,7 @@ impl Difference {
         Self::of(&Sample::of(before), &Sample::of(after), confidence)
     }
 
-    /// [`Self::between`] of sets that are summed up already.
+    /// Returns [`Self::between`] for summarised sets.
     ///
     /// # Panics
     ///
@@ -78,8 +78,8 @@ impl Difference {
         self.mean.abs() > self.half_width
     }
 
-    /// Difference and half the width of its interval in per cent of the first set's mean. `None` if
-    /// that is 0.
+    /// Returns the difference and half the width of its interval in per cent of the first set's
+    /// mean; `None` if the mean is 0.
     #[must_use]
     pub fn percent(&self) -> Option<(f64, f64)> {
         let share = |value: f64| 100.0 * value / self.base;
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn less_confidence_proves_the_example() {
-        // As the manual page prints it: 240 +/- 212.215, 80% +/- 70.7384%, pooled s = 264.159.
+        // As in the manual page: 240 +/- 212.215, 80% +/- 70.7384%, pooled s = 264.159.
         let difference = Difference::between(&IGUANA, &CHAMELEON, 0.80).unwrap();
         assert!(near(difference.half_width, 212.215), "{difference:?}");
         assert!(near(difference.pooled, 264.159), "{difference:?}");
@@ -124,7 +124,7 @@ mod tests {
         assert!(difference.is_proven());
     }
 
-    /// Student's t as every table of it has it, two-sided: degrees of freedom, confidence, value.
+    /// Student's t from tables, two-sided: degrees of freedom, confidence, value.
     const TABLE: [(usize, f64, f64); 12] = [
         (2, 0.80, 1.886),
         (2, 0.95, 4.303),
@@ -141,10 +141,10 @@ mod tests {
     ];
 
     #[test]
-    fn half_widths_are_those_of_the_table() {
+    fn half_widths_agree_with_the_table() {
         for (freedom, confidence, t) in TABLE {
-            // Two sets of n values about their means, whose pooled deviation is known: half of the
-            // values are 1 below, half 1 above, so the squares add up to n in each set.
+            // Two sets of n values with a known pooled deviation: half of the values are 1 below
+            // the mean, half 1 above, so the squares add up to n in each set.
             let n = freedom / 2 + 1;
             let mut set: Vec<f64> = (0..n).map(|at| if at % 2 == 0 { -1.0 } else { 1.0 }).collect();
             if n % 2 == 1 {
@@ -167,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn one_run_says_nothing_about_variation() {
+    fn one_run_shows_no_variation() {
         assert_eq!(Difference::between(&[1.0], &[2.0, 3.0], 0.95), None);
         assert_eq!(Difference::between(&[], &[2.0, 3.0], 0.95), None);
     }
 
     #[test]
-    fn nothing_is_a_share_of_zero() {
+    fn zero_has_no_percentages() {
         let difference = Difference::between(&[-1.0, 1.0], &[2.0, 3.0], 0.95).unwrap();
         assert_eq!((difference.mean, difference.percent()), (2.5, None));
     }

@@ -5,19 +5,18 @@ use serde::{Deserialize, Serialize};
 
 /// Values of one run and their percentiles, in constant memory, each exact to 0.1 %.
 ///
-/// Made for latencies in nanoseconds; other positive whole numbers do as well.
-///
-/// As text: pairs of a value and how often it occurred, smallest value first.
+/// Intended for latencies in nanoseconds; other positive whole numbers work as well. Serialised as
+/// pairs of a value and its count, smallest value first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(into = "Vec<(u64, u64)>", from = "Vec<(u64, u64)>")]
 pub struct Latencies {
     histogram: Histogram<u64>,
 }
 
-/// Percentiles of the values that one run has seen, in the unit in which they were recorded.
+/// Percentiles of the values of one run, in the recorded unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// Half of the values are not greater.
+    /// 50 % of the values are not greater.
     pub p50: u64,
     /// 99 % are not greater.
     pub p99: u64,
@@ -28,11 +27,11 @@ pub struct Percentiles {
 }
 
 impl Latencies {
-    /// Greatest value that is distinguished from greater ones: a minute in nanoseconds. Experiments give up on
-    /// a message long before.
+    /// Greatest value; larger values count as this: a minute in nanoseconds. Experiments time out
+    /// long before.
     const GREATEST: u64 = 60_000_000_000;
 
-    /// Digits that percentiles are exact to.
+    /// Exact digits of percentiles.
     const DIGITS: u8 = 3;
 
     /// Returns a histogram without values.
@@ -42,7 +41,7 @@ impl Latencies {
         Self { histogram: histogram.expect("constant bounds that HdrHistogram accepts") }
     }
 
-    /// Takes note of one value.
+    /// Records a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.histogram.saturating_record(value);
@@ -65,8 +64,8 @@ impl Latencies {
         self.histogram.is_empty()
     }
 
-    /// Returns the least value such that the share `fraction` of all values is not greater; 0 if there is
-    /// none.
+    /// Returns the least value such that the share `fraction` of all values is not greater; 0 if
+    /// there is none.
     #[must_use]
     pub fn quantile(&self, fraction: f64) -> u64 {
         self.histogram.value_at_quantile(fraction)

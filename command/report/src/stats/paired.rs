@@ -5,23 +5,23 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Geometric mean of the quotients of pairs, with Student's t interval of their logarithms.
 ///
-/// What slows a whole round down cancels out in each pair, where [`Difference`](super::Difference) would take it for
-/// variation. Ours, as the textbook has it for paired samples.
+/// A slow-down of a whole round cancels out in each pair; [`Difference`](super::Difference) would
+/// count it as variation. The textbook method for paired samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Paired {
-    /// The quotient of the second figure and the first.
+    /// Quotient of the second figure and the first.
     pub ratio: f64,
     /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
     /// Number of pairs.
     pub pairs: usize,
 }
 
 impl Paired {
-    /// Of the n-th figures of both, each pair from the same round. `None` with fewer than two rounds, or where
-    /// a figure is not above 0.
+    /// Returns the ratio of figures of the same rounds. `None` for fewer than two rounds, or if a
+    /// figure is not above 0.
     ///
     /// # Panics
     ///
@@ -63,15 +63,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_slows_a_round_down_cancels_out() {
+    fn a_slow_round_cancels_out() {
         let paired = Paired::of(&[1.0, 10.0, 100.0], &[2.0, 20.0, 200.0], 0.95).unwrap();
         assert!((paired.ratio - 2.0).abs() < 1e-9 && paired.high - paired.low < 1e-9);
         assert!(paired.is_proven());
     }
 
     #[test]
-    fn the_interval_is_that_of_students_t() {
-        // Logarithms 0, 1, 2: mean 1, deviation 1, error 0.57735; t for 2 degrees of freedom 4.3027.
+    fn the_interval_agrees_with_students_t() {
+        // Logarithms 0, 1, 2: mean 1, deviation 1, error 0.57735; t for 2 degrees of freedom
+        // 4.3027.
         let e = std::f64::consts::E;
         let paired = Paired::of(&[1.0; 3], &[1.0, e, e * e], 0.95).unwrap();
         assert!((paired.ratio.ln() - 1.0).abs() < 1e-9);
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_proven_by_one_round_or_by_nothing() {
+    fn one_round_or_a_zero_proves_no_ratio() {
         assert_eq!(Paired::of(&[1.0], &[2.0], 0.95), None);
         assert_eq!(Paired::of(&[1.0, 0.0], &[2.0, 1.0], 0.95), None);
     }

@@ -2,32 +2,32 @@
 
 use serde::Serialize;
 
-use super::Spread;
+use super::spread::Spread;
 
-/// One figure over the runs of an experiment, as ministat sums it up.
+/// A figure over the runs of an experiment, as summarised by ministat.
 ///
-/// A [`Spread`] is what people compare by eye; this is what [`Difference`](super::Difference) computes
-/// with. Source: FreeBSD's `ministat(1)`, except for the median of an even number of runs, which is the
-/// mean of the middle two here and the upper one of them there.
+/// A [`Spread`] is for people; [`Difference`](super::Difference) is computed from this. Source:
+/// FreeBSD's `ministat(1)`, except for the median of an even number of runs: here it is the mean of
+/// the middle two, there the upper one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
     /// Number of runs.
     pub count: usize,
-    /// The run with the least value.
+    /// Least value.
     pub min: f64,
-    /// The run with the greatest value.
+    /// Greatest value.
     pub max: f64,
-    /// Half of the runs were not above.
+    /// Median.
     pub median: f64,
-    /// Sum of the values, divided by their number.
+    /// Mean.
     pub mean: f64,
-    /// Standard deviation, estimated from the sample (divided by one less than the number of runs). 0
-    /// with one run, of which nothing is known about variation.
+    /// Standard deviation, estimated from the sample (divided by one less than the number of runs);
+    /// 0 for one run, whose variation is unknown.
     pub deviation: f64,
 }
 
 impl Sample {
-    /// Of one value per run.
+    /// Returns the sample of one value per run.
     ///
     /// # Panics
     ///
@@ -42,7 +42,7 @@ impl Sample {
         Self { count, min, max, median, mean, deviation }
     }
 
-    /// Degrees of freedom that the deviation has.
+    /// Returns the degrees of freedom of the deviation.
     pub(super) fn freedom(&self) -> f64 {
         self.count as f64 - 1.0
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_deviation_is_that_of_a_sample() {
+    fn the_deviation_is_estimated_from_the_sample() {
         // Squares of the distances from 5: 9 + 1 + 1 + 1 + 0 + 0 + 4 + 16 = 32; 32 / 7 = 4.571.
         let sample = Sample::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
         assert_eq!((sample.count, sample.mean, sample.median), (8, 5.0, 4.5));

@@ -2,19 +2,19 @@
 
 use serde::Serialize;
 
-/// One figure over the runs of an experiment.
+/// A figure over the runs of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Half of the runs were not above; the mean of the middle two if their number is even.
+    /// Median; the mean of the middle two for an even number of runs.
     pub median: f64,
-    /// The run with the least value.
+    /// Least value.
     pub min: f64,
-    /// The run with the greatest value.
+    /// Greatest value.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of one value per run.
+    /// Returns the spread of one value per run.
     ///
     /// # Panics
     ///
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "no runs")]
-    fn no_run_is_a_mistake_of_the_caller() {
+    fn no_run_is_an_error_of_the_caller() {
         let _ = Spread::over(&[]);
     }
 }

@@ -1,8 +1,7 @@
 //! A browser that opens a page and runs a script in it.
 //!
-//! A headless Chromium loads the page from a file, lets its script run, and gives the document back, as
-//! well as whatever appeared on its console: errors, and everything that the page's security policy kept
-//! it from loading.
+//! A headless Chromium loads the page from a file, runs its script, and returns the document and
+//! the console output: errors, and resources that the page's security policy blocked.
 
 use std::env;
 use std::fs;
@@ -17,20 +16,21 @@ pub(crate) struct Browser {
     program: PathBuf,
 }
 
-/// What became of a page.
+/// The result of opening a page.
 pub(crate) struct Seen {
-    /// What appeared on the console; nothing if all is well.
+    /// Console output; empty without errors.
     pub(crate) console: Vec<String>,
-    /// Number of charts that became interactive, and of tables that can be sorted.
+    /// Number of interactive charts.
     pub(crate) charts: usize,
+    /// Number of sortable tables.
     pub(crate) tables: usize,
-    /// What the page asked for beside itself.
+    /// Resources that the page requested.
     pub(crate) loaded: Value,
-    /// What the questions gave.
+    /// Return value of the test's script.
     pub(crate) answer: Value,
 }
 
-/// What is asked of every page, in the page: `seen` waits for what is asked of this one.
+/// The script that is added to every page; it awaits the script of the test.
 const ASK: &str = r#"<script>
 addEventListener("load", async () => {
   const seen = { charts: null, tables: null, loaded: null, answer: null };
@@ -44,7 +44,7 @@ addEventListener("load", async () => {
 </script>"#;
 
 impl Browser {
-    /// The browser of this machine. Where there is none, it says so, which proves nothing.
+    /// Returns the browser of this machine; reports it on standard error if there is none.
     pub(crate) fn here() -> Option<Self> {
         let path = env::var_os("PATH").unwrap_or_default();
         let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -52,14 +52,15 @@ impl Browser {
             env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
         let found = programs.into_iter().find(|program| program.is_file());
         if found.is_none() {
-            // Unlike `eprintln`, this is seen of a test that passes, too.
+            // Unlike `eprintln`, this is visible even if the test passes.
             let skipped = b"SKIPPED: no browser opened the page (Debian: apt install chromium)\n";
             io::stderr().write_all(skipped).unwrap();
         }
         found.map(|program| Self { program })
     }
 
-    /// Opens the page and runs `asked`, the body of an asynchronous function, once all else has run.
+    /// Opens the page and runs `asked`, the body of an asynchronous function, after all other
+    /// scripts.
     pub(crate) fn open(&self, page: &str, asked: &str) -> Seen {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("page.html");
@@ -69,7 +70,7 @@ impl Browser {
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"])
             .args(["--no-first-run", "--disable-background-networking"])
             .args(["--disable-component-update", "--disable-sync"])
-            // Time passes as fast as the page lets it, so that nothing here waits.
+            // Virtual time, so that timers do not delay the test.
             .args(["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"])
             .args(["--window-size=1000,800"])
             .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
@@ -81,7 +82,7 @@ impl Browser {
         let console: Vec<String> =
             log.lines().filter(|line| line.contains(":CONSOLE:")).map(str::to_owned).collect();
         let Some((_, seen)) = document.split_once("data-seen=\"") else {
-            panic!("the page did not come to its end; console: {console:?}; log: {log}")
+            panic!("the page did not finish; console: {console:?}; log: {log}")
         };
         let seen: Value =
             serde_json::from_str(&unescaped(seen.split('"').next().unwrap())).unwrap();
@@ -96,24 +97,25 @@ impl Browser {
     }
 }
 
-/// An attribute as it was before it was written down.
+/// Returns an attribute without escapes.
 fn unescaped(attribute: &str) -> String {
     let escapes =
         [("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", "\u{a0}"), ("&amp;", "&")];
     escapes.iter().fold(attribute.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
 
-/// Opens a page and checks what holds for every page: its scripts end without an error, it has the expected numbers of
-/// charts and tables, and it loads nothing. Returns the value of the script `asked`, or `None` without a browser.
+/// Opens a page and checks the properties of all pages: scripts end without an error, the numbers
+/// of charts and tables are as expected, and no resource is loaded. Returns the value of the script
+/// `asked`, or `None` without a browser.
 pub(crate) fn open(page: &str, (charts, tables): (usize, usize), asked: &str) -> Option<Value> {
     let seen = Browser::here()?.open(page, asked);
     assert!(seen.console.is_empty(), "{:#?}", seen.console);
-    assert_eq!(seen.loaded, Value::Array(Vec::new()), "the page is all there is");
+    assert_eq!(seen.loaded, Value::Array(Vec::new()), "a self-contained page");
     assert_eq!((seen.charts, seen.tables), (charts, tables), "charts and tables");
     Some(seen.answer)
 }
 
-/// The visible content of a page, without its style sheet, script, and security policy.
+/// Returns the visible content of a page, without its style sheet, script, and security policy.
 pub(crate) fn content(page: &str) -> String {
     let mut content = page.to_owned();
     for (start, end) in

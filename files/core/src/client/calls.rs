@@ -8,18 +8,18 @@ use crate::wire::{Ino, LeaseKind, LockOwner, Name, SessionRequest};
 use super::effect::{ClientCall, OpToken};
 use crate::held_locks::HeldLock;
 
-/// What a call is for. Operations that need the same wait for one call.
+/// The purpose of a call. Operations with the same purpose share one call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Purpose {
     /// Hello.
     Greet,
-    /// Reclaim, with the nodes of which leases were claimed.
+    /// Reclaim, with the nodes of the claimed leases.
     Reclaim(Vec<Ino>),
     /// A lock that the client had in the session before.
     Relock(Ino, LockOwner),
     /// Withdrawal of an owner's lock requests that wait at the server.
     CancelLock(Ino, LockOwner),
-    /// What an owner had before it asked for a lock that nothing waits for any more.
+    /// Restores an owner's earlier lock after a lock request whose operation has ended.
     Restore(Ino, HeldLock<LockOwner>),
     /// Renew.
     Renew,
@@ -37,7 +37,7 @@ pub(super) enum Purpose {
     Batch(u64),
     /// A response that only one operation uses.
     Operation(OpToken),
-    /// A message whose response says nothing of interest.
+    /// A message whose response is ignored.
     Farewell,
 }
 
@@ -45,11 +45,12 @@ pub(super) enum Purpose {
 #[derive(Clone, Debug)]
 pub(super) struct Outstanding {
     pub(super) purpose: Purpose,
-    /// What is asked; `None` for Hello and batches, which are made anew each time.
+    /// The request; `None` for Hello and batches, which are built each time they are sent.
     pub(super) request: Option<SessionRequest>,
     /// Operations that wait for it.
     pub(super) waiters: Vec<OpToken>,
-    /// Nodes that were recalled since it was sent: what its response grants on them is void, for the server may have granted it before.
+    /// Nodes that were recalled since it was sent. Grants on them in the response are void: the
+    /// server may have granted them before the recall.
     pub(super) voided: HashSet<Ino>,
     pub(super) sent_at: Duration,
     /// When it is sent again, because it failed.
@@ -77,7 +78,7 @@ pub(super) struct Calls {
     /// First byte, end and call of reads whose bytes will be used.
     reads: BTreeMap<(Ino, u64), (u64, ClientCall)>,
     last: u64,
-    /// Nodes whose leases go back with a batch: as those in a Release.
+    /// Nodes whose leases are returned with a batch. They count like the nodes of a Release.
     pub(super) returning: BTreeSet<Ino>,
 }
 
@@ -108,7 +109,8 @@ impl Calls {
         call
     }
 
-    /// Nodes whose leases are being given back: the server may grant one anew before it takes it back.
+    /// Returns the nodes whose leases are being returned: the server may grant a lease again before
+    /// it processes the return.
     fn being_released(&self) -> HashSet<Ino> {
         let releases = self.outstanding.values().filter_map(|call| match &call.request {
             Some(SessionRequest::Release { leases }) => Some(leases),
@@ -125,6 +127,13 @@ impl Calls {
 
     pub(super) fn get_mut(&mut self, call: ClientCall) -> Option<&mut Outstanding> {
         self.outstanding.get_mut(&call)
+    }
+
+    /// Adds an operation to the waiters of a call.
+    pub(super) fn add_waiter(&mut self, call: ClientCall, token: OpToken) {
+        if let Some(outstanding) = self.outstanding.get_mut(&call) {
+            outstanding.waiters.push(token);
+        }
     }
 
     /// Removes a call that has returned; `None` if it was dropped before.
@@ -154,13 +163,14 @@ impl Calls {
         dropped.into_values().flat_map(|outstanding| outstanding.waiters).collect()
     }
 
-    /// Returns the read under way that brings a byte of a file.
+    /// Returns the outstanding read that returns a byte of a file.
     pub(super) fn reading(&self, file: Ino, at: u64) -> Option<ClientCall> {
         let ((found, _), (end, call)) = self.reads.range(..=(file, at)).next_back()?;
         (*found == file && at < *end).then_some(*call)
     }
 
-    /// Returns how many bytes of a range that begins at `from` no read under way brings; `None` if one brings the first of them.
+    /// Returns the number of bytes from `from` on, up to `length`, that no outstanding read
+    /// returns; `None` if one returns the first of them.
     pub(super) fn unread(&self, file: Ino, from: u64, length: u64) -> Option<u32> {
         if self.reading(file, from).is_some() {
             return None;
@@ -170,7 +180,7 @@ impl Calls {
         u32::try_from(length).ok()
     }
 
-    /// Has nothing wait for reads of a file any more.
+    /// Detaches the outstanding reads of a file: no operation waits for them any more.
     fn forget_reads(&mut self, file: Ino) {
         let reads = self.reads.range((file, 0)..=(file, u64::MAX));
         for key in reads.map(|(key, _)| *key).collect::<Vec<_>>() {
@@ -178,7 +188,7 @@ impl Calls {
         }
     }
 
-    /// Voids what responses under way grant on a node.
+    /// Voids grants on a node in all outstanding responses.
     pub(super) fn void(&mut self, node: Ino) {
         self.forget_reads(node);
         for outstanding in self.outstanding.values_mut() {
@@ -186,8 +196,8 @@ impl Calls {
         }
     }
 
-    /// Voids what reads of a file under way return: the server may have read before it applied a batch, whose bytes are dropped here,
-    /// or before another client's change.
+    /// Voids outstanding reads of a file: the server may have read before it applied a batch whose
+    /// bytes are dropped here, or before another client's change.
     pub(super) fn void_reads(&mut self, node: Ino) {
         self.forget_reads(node);
         for outstanding in self.outstanding.values_mut() {

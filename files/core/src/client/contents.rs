@@ -1,21 +1,22 @@
-//! Bytes of a file that the client has, beside those at the server.
+//! Cached bytes of a file.
 
 use bytes::Bytes;
 
 use super::extents::{Extent, Extents};
 
-/// Bytes of a file: those that were written and may not have been applied yet, and some that were read.
+/// Cached bytes of a file: written bytes that may not be applied yet, and some bytes that were
+/// read.
 ///
-/// A byte that is in no extent is at the server, if it lies below a bound, and 0 otherwise.
+/// A byte in no extent is at the server if it lies below a bound, and 0 otherwise.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
     extents: Extents,
-    /// What the client does not have is at the server below this position, and a hole behind it.
+    /// Bytes that are not cached are at the server below this position, and a hole from there on.
     server_below: u64,
 }
 
 impl Contents {
-    /// Contents of a file of which the client has nothing.
+    /// Returns the contents of a file with no cached bytes.
     pub(super) fn at_server() -> Self {
         Self { extents: Extents::default(), server_below: u64::MAX }
     }
@@ -39,8 +40,8 @@ impl Contents {
         self.extents.insert(offset, Extent { bytes, batch });
     }
 
-    /// Puts bytes that were read at the server, where the client has none and knows of no hole: the file may have been cut off after they
-    /// were read.
+    /// Adds bytes that were read at the server, where no bytes are cached and no hole is known: the
+    /// file may have been truncated after the read.
     pub(super) fn fill_from_server(&mut self, offset: u64, bytes: &Bytes) {
         let end = (offset + bytes.len() as u64).min(self.server_below);
         let mut at = offset;
@@ -56,18 +57,19 @@ impl Contents {
         }
     }
 
-    /// Drops what lies behind `size`: it is a hole from now on.
+    /// Drops the bytes from `size` on, which are a hole from now on.
     pub(super) fn truncate(&mut self, size: u64) {
         self.forget(size, u64::MAX - size);
         self.server_below = self.server_below.min(size);
     }
 
-    /// Notes that the file becomes longer than `size`: what lies behind is a hole at first.
+    /// Extends the file beyond `size`, with a hole at first.
     pub(super) fn extend(&mut self, size: u64) {
         self.server_below = self.server_below.min(size);
     }
 
-    /// Notes that everything below `end` that is not here is, or will be, at the server.
+    /// Marks all uncached bytes below `end` as present at the server, now or once the log is
+    /// applied.
     pub(super) fn extend_to_server(&mut self, end: u64) {
         self.server_below = self.server_below.max(end);
     }
@@ -118,14 +120,14 @@ impl Contents {
         Ok(pieces)
     }
 
-    /// Drops what is at the server, because all batches up to `applied` are. `size` is the length of the file there, and nothing was
-    /// cut off since.
+    /// Drops bytes of batches up to `applied`, which are at the server. `size` is the length of the
+    /// file there; it was not truncated since.
     pub(super) fn clean(&mut self, applied: u64, size: u64) {
         self.extents.retain(|_, extent| extent.batch > applied);
         self.server_below = self.server_below.max(size);
     }
 
-    /// Marks what batches up to `applied` have written as read: it is at the server, and kept.
+    /// Marks bytes of batches up to `applied` as read: they are at the server and stay cached.
     pub(super) fn keep_clean(&mut self, applied: u64, size: u64) {
         self.extents.for_each(|extent| {
             if extent.batch <= applied {
@@ -135,14 +137,14 @@ impl Contents {
         self.server_below = self.server_below.max(size);
     }
 
-    /// Drops what was read outside of a range.
+    /// Drops read bytes outside of a range.
     pub(super) fn forget_read_outside(&mut self, (from, to): (u64, u64)) {
         self.extents.retain(|start, extent| {
             extent.batch != 0 || (start < to && start + extent.len() > from)
         });
     }
 
-    /// Drops what was read.
+    /// Drops read bytes.
     pub(super) fn forget_read(&mut self) {
         self.extents.retain(|_, extent| extent.batch != 0);
     }
@@ -152,7 +154,7 @@ impl Contents {
         self.extents.last_until(at).filter(|(start, extent)| at < start + extent.len())
     }
 
-    /// The end of the last gap in a range that begins with one.
+    /// Returns the end of the last gap in a range that starts with a gap.
     fn last_gap(&self, from: u64, to: u64) -> u64 {
         match self.covering(to - 1) {
             Some((start, _)) if start > from => self.last_gap(from, start),

@@ -1,4 +1,4 @@
-//! What a client asks of the world around it.
+//! Effects: actions that a client requests from its caller.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -54,21 +54,21 @@ pub struct LostChanges {
     pub why: String,
     /// The changes, in the order in which programs made them.
     pub changes: Vec<LostChange>,
-    /// Paths below the mount of nodes that they change, as far as the client knows them. Names may be the server's, and are checked as all
-    /// names are: none is empty, `.` or `..`, or has a `/`.
+    /// Paths below the mount of the changed nodes, where the client has them. Names may be the
+    /// server's, and are checked like all names: none is empty, `.` or `..`, or contains a `/`.
     pub paths: BTreeMap<Ino, Vec<Name>>,
 }
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostChange {
-    /// The change. Positions in the payload of its batch mean nothing any more.
+    /// The change. Its positions in the payload of its batch no longer mean anything.
     pub record: Record,
     /// The bytes of a write, in pieces.
     pub data: Vec<Bytes>,
 }
 
-/// What a client asks for.
+/// An action that a client requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEffect {
     /// An operation has ended.
@@ -78,7 +78,7 @@ pub enum ClientEffect {
         /// Its result.
         result: Result<Reply, Errno>,
     },
-    /// The server is to be called; then [`Client::handle_response`](super::Client::handle_response).
+    /// Call the server, then [`Client::handle_response`](super::Client::handle_response).
     Call {
         /// Names the call.
         call: ClientCall,
@@ -96,12 +96,12 @@ pub enum ClientEffect {
         /// The response.
         message: Bytes,
     },
-    /// The kernel is to drop what it has cached; then [`Client::notified`](super::Client::notified). Never from a thread that serves
-    /// requests of the kernel.
+    /// Have the kernel drop cached items, then call [`Client::notified`](super::Client::notified).
+    /// Never on a thread that serves requests of the kernel.
     Invalidate {
         /// Names the invalidations.
         notification: NotifyToken,
-        /// What is dropped, in order.
+        /// The items, in order.
         items: Vec<Invalidation>,
     },
     /// Something that a person should read in the daemon's log.

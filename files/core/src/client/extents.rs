@@ -25,7 +25,7 @@ impl Extent {
 
 /// Extents by their first byte. They do not overlap.
 ///
-/// Most files in a cache are short, and have one extent: it takes no memory of its own.
+/// Most cached files are short and have one extent, which needs no separate allocation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extents(Form);
 
@@ -38,7 +38,7 @@ enum Form {
 }
 
 impl Extents {
-    /// Puts an extent where there is none, or replaces the one that begins there.
+    /// Adds an extent where there is none, or replaces the extent at the same start.
     pub(super) fn insert(&mut self, start: u64, extent: Extent) {
         self.0 = match std::mem::take(&mut self.0) {
             Form::Empty => Form::One(start, extent),
@@ -51,7 +51,7 @@ impl Extents {
         };
     }
 
-    /// Removes the extent that begins at `start`.
+    /// Removes the extent at `start`.
     pub(super) fn remove(&mut self, start: u64) {
         let is_empty = match &mut self.0 {
             Form::Empty => true,
@@ -66,7 +66,7 @@ impl Extents {
         }
     }
 
-    /// Keeps the extents for which `keep` holds.
+    /// Retains the extents that satisfy `keep`.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(u64, &Extent) -> bool) {
         let is_empty = match &mut self.0 {
             Form::Empty => true,
@@ -81,7 +81,7 @@ impl Extents {
         }
     }
 
-    /// Returns the last extent that begins at `at` or before.
+    /// Returns the last extent that starts at or before `at`.
     pub(super) fn last_until(&self, at: u64) -> Option<(u64, &Extent)> {
         match &self.0 {
             Form::Empty => None,
@@ -90,7 +90,7 @@ impl Extents {
         }
     }
 
-    /// Returns the first extent that begins in a range.
+    /// Returns the first extent that starts in a range.
     pub(super) fn first_in(&self, range: Range<u64>) -> Option<(u64, &Extent)> {
         match &self.0 {
             Form::Empty => None,
@@ -127,7 +127,7 @@ mod tests {
         Extent { bytes: Bytes::from_static(text.as_bytes()), batch: 0 }
     }
 
-    /// What the form with one extent answers is what a map answers.
+    /// The form for one extent and the map return the same results.
     #[test]
     fn one_extent_is_found_as_many_are() {
         let mut one = Extents::default();

@@ -1,12 +1,13 @@
-//! Loans: exclusive leases of contended nodes, which go back with the changes of the operations that waited for them (FSCLIENT-7).
+//! Loans: exclusive leases of contended nodes, which are returned with the changes of the
+//! operations that waited for them (FSCLIENT-7).
 //!
-//! A lease that goes back by itself takes the way of one that is recalled: the kernel drops what it has cached, the changes leave,
-//! and with them the lease.
+//! A voluntary return follows the path of a recall: the kernel drops its cache, then the changes
+//! are sent, and the lease is returned with them.
 
-use crate::wire::{Ino, LeaseKind, RecalledNode};
+use crate::wire::Ino;
 
-use super::Client;
 use super::effect::OpToken;
+use super::waiting::Waiting;
 
 /// A lease that was lent.
 #[derive(Debug)]
@@ -16,7 +17,7 @@ struct Loan {
     users: Vec<OpToken>,
 }
 
-/// Leases that were lent and are not on their way back.
+/// Lent leases that are not being returned yet.
 #[derive(Debug, Default)]
 pub(super) struct Loans {
     loans: Vec<Loan>,
@@ -27,35 +28,18 @@ impl Loans {
         self.loans.push(Loan { node, users: users.to_vec() });
     }
 
-    /// Removes a node whose lease is recalled: it goes back with the answer.
+    /// Removes a node whose lease is recalled: the answer returns it.
     pub(super) fn remove(&mut self, node: Ino) {
         self.loans.retain(|loan| loan.node != node);
     }
 
+    /// Removes the loans that no pending operation waited for, and returns their nodes.
+    pub(super) fn take_unused(&mut self, waiting: &Waiting) -> Vec<Ino> {
+        let is_over = |loan: &mut Loan| !loan.users.iter().any(|user| waiting.contains(*user));
+        self.loans.extract_if(.., is_over).map(|loan| loan.node).collect()
+    }
+
     pub(super) fn clear(&mut self) {
         self.loans.clear();
-    }
-}
-
-impl Client {
-    /// Begins to give back what no operation needs that has waited for it.
-    pub(super) fn return_loans(&mut self) {
-        if self.loans.loans.is_empty() {
-            return;
-        }
-        let pending = &self.pending;
-        let is_over = |loan: &mut Loan| !loan.users.iter().any(|user| pending.contains_key(user));
-        let over: Vec<Ino> =
-            self.loans.loans.extract_if(.., is_over).map(|loan| loan.node).collect();
-        let nodes = over.into_iter().filter_map(|ino| {
-            let node = self.nodes.get(&ino)?;
-            let is_used = node.lease == LeaseKind::Exclusive && node.recall.is_none();
-            let (keep, is_removed) = (LeaseKind::None, false);
-            is_used.then_some(RecalledNode { node: node.handle, keep, is_removed })
-        });
-        let nodes: Vec<RecalledNode> = nodes.collect();
-        if !nodes.is_empty() {
-            self.begin_recall(None, nodes);
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! The ordered log of changes that are not at the server yet.
 //!
-//! - **FSLOG-1** Changes are applied in the order in which operations made them (FS-9, FS-10); a write is merged only with the write right before
-//!   it in the same batch.
-//! - **FSLOG-2** A batch keeps its number and its records until the server has applied it, however often it is sent.
+//! - **FSLOG-1** Changes are applied in the order of their operations (FS-9, FS-10); a write is
+//!   merged only with the write right before it in the same batch.
+//! - **FSLOG-2** A batch keeps its number and its records until the server has applied it, however
+//!   often it is sent.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,32 +12,32 @@ use crate::wire::limits::MAX_NODES;
 use crate::wire::{Batch, Data, Handle, Ino, NewNode, Record, Time};
 use bytes::Bytes;
 
-use super::cancellation::DirectoryBefore;
 use super::effect::{ClientCall, OpToken};
 
-/// Bytes from which a batch leaves (FS-6).
+/// A batch with this number of bytes is sent at once (FS-6).
 const FULL_BYTES: usize = 1 << 20;
-/// Records from which a batch leaves.
+/// A batch with this number of records is sent at once.
 const FULL_RECORDS: usize = 1_000;
-/// A batch leaves when nothing was added for this time.
+/// A batch is sent when no change was added for this time.
 const QUIET: Duration = Duration::from_millis(5);
-/// As above for a batch that has only one file without contents. Rationale: it is a lock file as a rule, and is removed when its owner has
-/// read what it protects (see `cancellation.rs`). `git status` takes 4 ms on an idle machine.
+/// A batch with a single empty file is sent when no change was added for this time. Rationale: it is
+/// usually a lock file, and is removed when its owner has read the protected file (see
+/// `cancellation.rs`). `git status` takes 4 ms on an idle machine.
 const QUIET_WITH_EMPTY_FILE: Duration = Duration::from_millis(50);
-/// A batch leaves at this age.
+/// A batch is sent at this age.
 const OLDEST: Duration = Duration::from_secs(1);
 /// Bytes of batches that are sent at once. Rationale: hides a round trip of 10 ms at 6 Gbit/s.
 const WINDOW_BYTES: usize = 8 << 20;
 /// Batches that are sent at once: fewer than the server holds if they arrive out of order.
 const WINDOW_BATCHES: usize = 16;
-/// Bytes of the log from which operations that write wait.
+/// Size of the log, in bytes, above which operations that write must wait.
 const MOST_BYTES: usize = 64 << 20;
 
 /// A change, as it is collected.
 #[derive(Clone, Debug)]
 enum Change {
     Record(Record),
-    /// A write, with its bytes beside the payload until the batch leaves.
+    /// A write. Its bytes stay outside of the payload until the batch is sealed.
     Write {
         file: Handle,
         offset: u64,
@@ -46,7 +47,17 @@ enum Change {
     },
 }
 
-/// The batch to which changes are added.
+/// State of a directory before the open batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DirectoryBefore {
+    pub(super) directory: Ino,
+    /// The last batch that had changed it.
+    pub(super) last_batch: u64,
+    pub(super) mtime: Time,
+    pub(super) ctime: Time,
+}
+
+/// The batch that receives the next changes.
 #[derive(Clone, Debug, Default)]
 struct OpenBatch {
     changes: Vec<Change>,
@@ -59,7 +70,7 @@ struct OpenBatch {
 }
 
 impl OpenBatch {
-    /// Returns how long it waits for another change.
+    /// Returns the time without a change after which it is sent.
     fn quiet(&self) -> Duration {
         match &self.changes[..] {
             [Change::Record(Record::Create { node: NewNode::File, parent: Some(_), .. })] => {
@@ -92,7 +103,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Number of the batch to which the next change is added.
+    /// Returns the number of the batch that receives the next change.
     pub(super) fn open_number(&self) -> u64 {
         self.applied + self.sealed.len() as u64 + 1
     }
@@ -165,14 +176,16 @@ impl Log {
         self.open.changes.is_empty()
     }
 
-    /// Notes what a directory was like before the first change of the open batch created a file in it.
+    /// Stores the state of a directory before the first change of the open batch created a file in
+    /// it.
     pub(super) fn note_before(&mut self, before: DirectoryBefore) {
         self.open.before = Some(before);
     }
 
-    /// Drops the open batch, if it creates a file in a directory and changes nothing else, and returns what the directory was like before.
+    /// Drops the open batch, if it creates a file in a directory and makes no other change. Returns
+    /// the earlier state of the directory.
     pub(super) fn cancel_creation(&mut self, directory: Ino, file: Ino) -> Option<DirectoryBefore> {
-        let before = self.open.before.filter(|before| before.is_of(directory))?;
+        let before = self.open.before.filter(|before| before.directory == directory)?;
         let is_of_file = |change: &Change| match change {
             Change::Record(Record::Create { ino, node: NewNode::File, .. }) => *ino == file,
             Change::Record(Record::SetAttributes { node, .. }) => node.ino == file,
@@ -193,7 +206,7 @@ impl Log {
         self.open.changed = now;
     }
 
-    /// Gives a lease back with the open batch, if that has the last change of the node. Returns whether it does.
+    /// Has the open batch return a lease, if it has the last change of the node; false if not.
     pub(super) fn give_back(&mut self, node: Handle, last_batch: u64) -> bool {
         let is_last = !self.open.changes.is_empty() && last_batch == self.open_number();
         if is_last && self.open.returns.len() < MAX_NODES {
@@ -203,7 +216,7 @@ impl Log {
         false
     }
 
-    /// Keeps all leases: those of the session that has ended are claimed in the next one, with the changes that need them.
+    /// Keeps all leases: the next session reclaims them, with the changes that need them.
     pub(super) fn keep_leases(&mut self) {
         self.open.returns.clear();
         self.sealed.iter_mut().for_each(|batch| batch.batch.returns.clear());
@@ -230,7 +243,7 @@ impl Log {
         self.sealed.push_back(SealedBatch { batch, payload, bytes, call: None, alone: None });
     }
 
-    /// Seals the open batch, which has the only change of an operation.
+    /// Seals the open batch, whose only change belongs to an operation.
     pub(super) fn seal_alone(&mut self, operation: OpToken) {
         self.seal();
         if let Some(batch) = self.sealed.back_mut() {
@@ -238,14 +251,14 @@ impl Log {
         }
     }
 
-    /// Seals the open batch if its time has come.
+    /// Seals the open batch if its deadline has passed.
     pub(super) fn seal_if_due(&mut self, now: Duration) {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
             self.seal();
         }
     }
 
-    /// When the open batch leaves.
+    /// Returns when the open batch is sent.
     pub(super) fn deadline(&self) -> Option<Duration> {
         let due = (self.open.changed + self.open.quiet()).min(self.open.began + OLDEST);
         (!self.open.changes.is_empty()).then_some(due)
@@ -273,7 +286,7 @@ impl Log {
         self.sealed.get(index as usize)
     }
 
-    /// Notes that the server has applied all batches up to `number`, and returns the nodes that they change.
+    /// Marks all batches up to `number` as applied, and returns the nodes that they change.
     pub(super) fn set_applied(&mut self, number: u64) -> Vec<Ino> {
         let mut nodes = Vec::new();
         while self.applied < number {
@@ -286,7 +299,7 @@ impl Log {
         nodes
     }
 
-    /// Notes that no batch is under way: all that are not applied are sent again.
+    /// Marks all batches as not sent: all that are not applied are sent again.
     pub(super) fn forget_calls(&mut self) {
         self.sealed.iter_mut().for_each(|batch| batch.call = None);
     }

@@ -1,9 +1,10 @@
-//! What a client counts.
+//! Counters of a client.
 
 use crate::wire::RequestKind;
 
+use super::kind::OperationKind;
+use super::output::Counters;
 use super::status::ClientStatus;
-use super::{Client, OperationKind};
 
 /// Counters and gauges of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,14 +20,12 @@ pub struct ClientMetrics {
     pub calls: Vec<(RequestKind, u64)>,
 }
 
-impl Client {
-    /// Returns counters and gauges.
-    pub fn metrics(&self) -> ClientMetrics {
-        ClientMetrics {
-            status: self.status(),
-            operations: self.counters.operations_by_kind.of(OperationKind::ALL),
-            cache_hits: self.counters.cache_hits,
-            calls: self.counters.calls_by_kind.of(RequestKind::ALL),
-        }
+/// Returns the counters and gauges of a client.
+pub(super) fn metrics(status: ClientStatus, counters: &Counters) -> ClientMetrics {
+    ClientMetrics {
+        status,
+        operations: counters.operations_by_kind.of(OperationKind::ALL),
+        cache_hits: counters.cache_hits,
+        calls: counters.calls_by_kind.of(RequestKind::ALL),
     }
 }

@@ -1,4 +1,4 @@
-//! What the client knows of a node.
+//! A cached node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,30 +8,31 @@ use bytes::Bytes;
 
 use super::contents::Contents;
 
-/// How far the recall of a node's lease has come.
+/// Progress of a recall of a node's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RecallStage {
-    /// The kernel is dropping what it has cached. Operations go on: the kernel may hold pages locked for them, and would wait for
-    /// itself otherwise.
+    /// The kernel is dropping its cache. Operations proceed: the kernel may hold pages locked for
+    /// them, and would otherwise wait for itself.
     Kernel,
-    /// Changes are on their way to the server. Operations wait.
+    /// Changes are being sent to the server. Operations wait.
     Flush,
 }
 
 /// Names in a directory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    /// Names and nodes that are known.
+    /// Cached names and their nodes.
     pub(super) known: BTreeMap<Name, Ino>,
-    /// Names that do not exist, unless all are known.
+    /// Names that do not exist, unless `complete` is set.
     pub(super) absent: BTreeSet<Name>,
-    /// All names are known.
+    /// Whether `known` has all names.
     pub(super) complete: bool,
     /// Where a listing in parts continues.
     pub(super) listed_up_to: Option<Name>,
     /// Names that had to be looked up: from the second one on, the directory is listed.
     pub(super) misses: u32,
-    /// Nodes in it of which exclusive leases had to be asked for: from the second one on, they are asked for together.
+    /// Number of its nodes whose exclusive leases were missing: from the second one on, the leases
+    /// of all its nodes are requested together.
     pub(super) exclusive_misses: u32,
     /// When that was done.
     pub(super) leased_at: Option<Duration>,
@@ -72,7 +73,7 @@ impl Names {
     }
 }
 
-/// A node in the cache. There are many, so that what few of them have is in memory of its own.
+/// A cached node. There are many, so rare fields are allocated separately.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     /// Its number and proof.
@@ -81,19 +82,21 @@ pub(super) struct Node {
     pub(super) attributes: Attributes,
     /// The client's lease on it.
     pub(super) lease: LeaseKind,
-    /// How far the recall of the lease has come, if it is recalled.
+    /// Progress of the recall of its lease, if it is recalled.
     pub(super) recall: Option<RecallStage>,
-    /// A read was served since the kernel was asked to drop its pages: it may have cached them again.
+    /// Whether a read was served since the kernel was asked to drop its pages: it may have cached
+    /// them again.
     pub(super) read_in_recall: bool,
     /// The batch that creates it; 0 if it was found.
     pub(super) created_in: u64,
-    /// The batch that closes it as an orphan, with which its lease ends (FSSERVE-4); 0 if there is none.
+    /// The batch that closes it as an orphan and ends its lease (FSSERVE-4); 0 if there is none.
     pub(super) closed_in: u64,
     /// The last batch that changes it; it is dirty until that is applied.
     pub(super) last_batch: u64,
-    /// The last batch that cuts or moves contents: until it is applied, the server's bytes are not those of the file.
+    /// The last batch that truncates or moves contents: until it is applied, the server's bytes are
+    /// not the file's.
     pub(super) barrier: u64,
-    /// The batch behind which the contents were last reduced by a truncation.
+    /// The batch of the last truncation.
     pub(super) last_cut: u64,
     /// References that the kernel has.
     pub(super) references: u64,
@@ -109,24 +112,26 @@ pub(super) struct Node {
     pub(super) kernel_names: bool,
     /// Its last name is gone; the server keeps it for this client until it is closed.
     pub(super) is_orphan: bool,
-    /// The server does not know it any more, though the kernel still may: a removed directory, or a file that was closed after its
-    /// last name. Nothing that concerns it is recorded.
+    /// The server no longer has it, although the kernel still may refer to it: a removed directory,
+    /// or a file that was closed after its last name. No change of it is recorded.
     pub(super) is_gone: bool,
-    /// The times of its last change are the client's own: the server's differ by the delay of the batch.
+    /// The times of its last change are the client's own: the server's differ by the delay of the
+    /// batch.
     pub(super) has_own_times: bool,
-    /// Times of last modification and change at the server, if the client shows its own under an exclusive lease.
+    /// Times of last modification and change at the server, if the client shows its own under an
+    /// exclusive lease.
     pub(super) server_times: Option<Box<(Time, Time)>>,
-    /// It was created without a name, and can get one.
+    /// It was created without a name, and may get one.
     pub(super) is_nameless: bool,
-    /// A directory in which it was last found.
+    /// The directory of its last lookup.
     pub(super) parent: Option<Ino>,
-    /// Names, if it is a directory and something is known of them.
+    /// Names, if it is a directory with cached names.
     names: Option<Box<Names>>,
     /// Bytes, if it is a file.
     pub(super) contents: Contents,
-    /// Target, if it is a symbolic link and the target is known.
+    /// Target, if it is a symbolic link and its target is cached.
     pub(super) target: Option<Box<Bytes>>,
-    /// Extended attributes, if they are known.
+    /// Extended attributes, if they are cached.
     pub(super) xattrs: Option<BTreeMap<Bytes, Bytes>>,
     /// Owners that have, or may have, locks.
     pub(super) lock_owners: BTreeSet<LockOwner>,
@@ -175,14 +180,15 @@ impl Node {
 
     /// Returns whether operations may use the lease, and it is at least `kind`.
     pub(super) fn permits(&self, kind: LeaseKind) -> bool {
-        // A file that this client has closed may still be open elsewhere: the server is asked, as ever.
+        // A file that this client has closed may still be open elsewhere, so its lease counts as usual.
         let is_removed_directory = self.is_gone && self.is_directory();
         is_removed_directory || (self.lease >= kind && self.recall != Some(RecallStage::Flush))
     }
 
-    /// Takes the attributes that it has at the server after the client's last change. A program that has seen the times which that
-    /// change was given here would take others for another change: they are shown while no other client can see the server's.
-    pub(super) fn take_changed(&mut self, attributes: &Attributes) {
+    /// Adopts the server's attributes after the client's last change. The client's own times of that
+    /// change stay visible while no other client can see the server's: programs that have seen them
+    /// would interpret other times as another change.
+    pub(super) fn adopt_changed(&mut self, attributes: &Attributes) {
         let own = std::mem::replace(&mut self.attributes, *attributes);
         self.server_times = None;
         if self.has_own_times && self.lease == LeaseKind::Exclusive {
@@ -206,7 +212,7 @@ impl Node {
         }
     }
 
-    /// Returns what is known of its names.
+    /// Returns its cached names.
     pub(super) fn names(&self) -> &Names {
         static NOTHING: Names = Names::new();
         self.names.as_deref().unwrap_or(&NOTHING)
@@ -216,7 +222,7 @@ impl Node {
         self.names.get_or_insert_default()
     }
 
-    /// Drops what is known of its names.
+    /// Drops its cached names.
     pub(super) fn forget_names(&mut self) {
         self.names = None;
     }
@@ -226,7 +232,7 @@ impl Node {
         *self.names_mut() = Names { complete: true, ..Names::new() };
     }
 
-    /// Makes it a directory that was removed: empty, and usable by those who have it open.
+    /// Makes it a removed directory: empty, and usable by programs that have it open.
     pub(super) fn become_removed(&mut self) {
         self.is_gone = true;
         self.attributes.links = 0;
@@ -243,7 +249,7 @@ impl Node {
         self.references > 0 || self.openings > 0 || !self.lock_owners.is_empty()
     }
 
-    /// Drops what is valid only under a lease.
+    /// Drops state that is valid only under a lease.
     pub(super) fn drop_cache(&mut self) {
         self.names = None;
         self.contents = Contents::at_server();
@@ -257,7 +263,7 @@ impl Node {
 mod tests {
     use super::*;
 
-    /// 100,000 cached nodes take less than 64 MB (perf-log): a field that few nodes need is in memory of its own.
+    /// 100,000 cached nodes take less than 64 MB (lab/log): rare fields are allocated separately.
     #[test]
     fn a_node_is_small() {
         assert!(size_of::<Node>() <= 376, "{}", size_of::<Node>());

@@ -41,7 +41,7 @@ pub struct AttributeChange {
     pub atime: Option<NewTime>,
     /// Last change of contents.
     pub mtime: Option<NewTime>,
-    /// Set-user-ID and set-group-ID go.
+    /// Clears set-user-ID and set-group-ID.
     pub kill_privileges: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Place {
     pub name: Name,
 }
 
-/// What an application asks of the file system.
+/// A request of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Looks up a name: [`Reply::Entry`] or [`Reply::Absent`].
@@ -75,7 +75,7 @@ pub enum Operation {
     SetAttributes {
         /// The node.
         node: Ino,
-        /// What changes.
+        /// The changes.
         change: AttributeChange,
     },
     /// Returns the target of a symbolic link: [`Reply::Data`].
@@ -83,11 +83,12 @@ pub enum Operation {
         /// The link.
         node: Ino,
     },
-    /// Creates a node, and opens it if it is a file and `open` is set: [`Reply::Entry`] or [`Reply::Created`].
+    /// Creates a node, and opens it if it is a file and `open` is set: [`Reply::Entry`] or
+    /// [`Reply::Created`].
     Create {
         /// Where.
         place: Place,
-        /// What.
+        /// The kind of node.
         node: NewNode,
         /// Permission bits, with the umask applied.
         mode: u16,
@@ -96,7 +97,7 @@ pub enum Operation {
     },
     /// Creates and opens a file without a name: [`Reply::Created`].
     CreateTemporary {
-        /// The directory whose file system and group it gets.
+        /// The directory that determines its file system and group.
         directory: Ino,
         /// Permission bits, with the umask applied.
         mode: u16,
@@ -127,11 +128,11 @@ pub enum Operation {
     Open {
         /// The file.
         node: Ino,
-        /// Its contents go.
+        /// Removes its contents.
         truncate: bool,
         /// It may be written through this opening.
         writable: bool,
-        /// Set-user-ID and set-group-ID go, because the file is truncated.
+        /// Clears set-user-ID and set-group-ID, because the file is truncated.
         kill_privileges: bool,
     },
     /// Reads: [`Reply::Data`], shorter only at the end of the file.
@@ -155,7 +156,7 @@ pub enum Operation {
         append: bool,
         /// The kernel writes pages of a shared mapping.
         from_cache: bool,
-        /// Set-user-ID and set-group-ID go.
+        /// Clears set-user-ID and set-group-ID.
         kill_privileges: bool,
     },
     /// Closes a descriptor: POSIX locks of `owner` end.
@@ -174,9 +175,9 @@ pub enum Operation {
         /// Owner whose `flock` lock ends.
         flock_owner: Option<u64>,
     },
-    /// Makes everything durable that the client has done so far.
+    /// Makes all earlier changes of the client durable.
     Sync {
-        /// The node for which it was asked: errors of its changes are reported.
+        /// The node of the request: errors of its changes are reported.
         node: Ino,
     },
     /// Opens a directory: [`Reply::Opened`].
@@ -190,11 +191,11 @@ pub enum Operation {
         node: Ino,
         /// The opening.
         handle: u64,
-        /// [`DirectoryEntry::next`] of the last entry that was taken; 0 begins anew.
+        /// [`DirectoryEntry::next`] of the last entry that was received; 0 rewinds.
         offset: u64,
         /// Number of entries at most.
         most: usize,
-        /// Attributes are wanted; each entry that is taken gives a reference to its node.
+        /// Returns attributes; each entry that the kernel accepts gives it a reference to its node.
         with_attributes: bool,
     },
     /// Closes a directory.
@@ -236,13 +237,13 @@ pub enum Operation {
     },
     /// Returns the space of the file system: [`Reply::Space`].
     GetSpace,
-    /// Takes or releases a lock; fails with `EAGAIN` if it is taken and `wait` is not set.
+    /// Acquires or releases a lock; fails with `EAGAIN` if it is held and `wait` is not set.
     Lock {
         /// The file.
         node: Ino,
         /// Owner.
         owner: LockOwner,
-        /// What is done.
+        /// Kind of lock, or unlock.
         kind: LockKind,
         /// Range.
         range: LockRange,
@@ -264,7 +265,7 @@ pub enum Operation {
     Allocate {
         /// The file.
         node: Ino,
-        /// What happens.
+        /// Kind of allocation.
         mode: AllocateMode,
         /// First byte.
         offset: u64,
@@ -275,9 +276,9 @@ pub enum Operation {
     Seek {
         /// The file.
         node: Ino,
-        /// Where to begin.
+        /// Where the search starts.
         offset: u64,
-        /// What to find.
+        /// Data or hole.
         target: SeekTarget,
     },
     /// Copies bytes at the server: [`Reply::Copied`].
@@ -315,15 +316,15 @@ pub struct DirectoryEntry {
     pub name: Bytes,
     /// Its node.
     pub node: Ino,
-    /// What it is.
+    /// Its kind.
     pub kind: NodeKind,
     /// Where to continue behind it.
     pub next: u64,
-    /// The node with attributes, if they were asked for; absent for `.` and `..`.
+    /// The node with attributes, if requested; absent for `.` and `..`.
     pub entry: Option<NodeEntry>,
 }
 
-/// What an operation returns.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Success.
@@ -338,7 +339,7 @@ pub enum Reply {
     Opened {
         /// Number of the opening of a directory; 0 for files.
         handle: u64,
-        /// What the kernel has cached of it remains valid.
+        /// Whether the kernel's cached pages of it remain valid.
         keep_cache: bool,
     },
     /// A file was created and opened.

@@ -1,49 +1,42 @@
-//! Read-ahead: bytes of a file that is read in sequence are asked for before a program wants them.
+//! Read-ahead: requests bytes of a sequentially read file before a program reads them.
 //!
-//! A read that begins where the last one of its file ended continues a sequence. From its second read on, a sequence has a window
-//! twice as long as what it has read, and several calls for parts of the window are under way at once.
+//! A read that starts where the last read of its file ended continues a sequence. From its second
+//! read on, a sequence has a window twice as long as the bytes it has read, and several calls for
+//! parts of the window are outstanding at once.
 //!
-//! - **FSAHEAD-1** At most [`MOST_WINDOW`] bytes of a file and [`MOST_BYTES`] of all files are asked for ahead of their readers,
-//!   and kept until they are read.
-//! - **FSAHEAD-2** A read that continues no sequence asks for nothing but its own bytes.
-//! - **FSAHEAD-3** What was asked for ahead is used under the same conditions as the bytes of every other read: FSCLIENT-2 and
-//!   FSCLIENT-5.
+//! - **FSAHEAD-1** At most [`MOST_WINDOW`] bytes of a file and [`MOST_BYTES`] of all files are
+//!   requested ahead of their readers, and kept until they are read.
+//! - **FSAHEAD-2** A read that continues no sequence requests only its own bytes.
+//! - **FSAHEAD-3** Bytes that were requested ahead are used under the same conditions as those of
+//!   every other read: FSCLIENT-2 and FSCLIENT-5.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use crate::wire::{Ino, NodeRange, SessionRequest};
+use crate::wire::Ino;
 
-use super::Client;
-use super::calls::Purpose;
-use super::effect::Clock;
-
-/// Bytes of one call. Chosen by us: long enough that calls cost little, short enough that the first bytes arrive early.
-const MOST_CALL: u64 = 512 << 10;
-/// Bytes of one call to a server that is far away. Rationale: a receiver grants 400,000 bytes a round trip (GRANT-5), and up to 60,000
-/// of each message need no grant. At 2.3 ms, calls of 512 KiB thus bring 200 MB/s at most, and these 330.
-const MOST_FAR_CALL: u64 = 128 << 10;
-/// Round-trip time from which a server is far away.
-const FAR: Duration = Duration::from_micros(500);
+/// Length of one call. Chosen by us: long enough that calls cost little, short enough that the
+/// first bytes arrive early.
+pub(super) const MOST_CALL: u64 = 512 << 10;
 /// Bytes ahead of the reader of one file. Rationale: hides a round trip of 10 ms at 400 MB/s.
 const MOST_WINDOW: u64 = 4 << 20;
 /// Bytes ahead of all readers.
 const MOST_BYTES: u64 = 64 << 20;
-/// Files of which sequences are noticed. The one that was read longest ago makes room.
+/// Maximum number of files whose sequences are tracked. The least recently read one is replaced.
 const MOST_STREAMS: usize = 64;
-/// Bytes behind the last read that belong to reads still under way: the longest read-ahead of a kernel.
+/// Bytes before the last read that may belong to outstanding reads: the longest read-ahead of a
+/// kernel.
 const BEHIND: u64 = 1 << 20;
 
 /// Reads of one file.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// Where the next read of the sequence begins.
+    /// Start of the sequence's next read.
     next: u64,
     /// Bytes that the sequence has read.
     run: u64,
     /// Whether a read has continued another one.
     is_sequence: bool,
-    /// End of what was asked for.
+    /// End of the requested bytes.
     ahead: u64,
     /// When the file was read last, in reads.
     used: u64,
@@ -54,7 +47,7 @@ impl Stream {
         Self { next: end, run: end - offset, is_sequence: false, ahead: end, used }
     }
 
-    /// Notes a read.
+    /// Records a read.
     fn note(&mut self, offset: u64, end: u64, now: u64) {
         let is_next = offset >= self.next && offset <= self.ahead;
         let is_repeated = end <= self.next && offset >= self.next - self.run.min(BEHIND);
@@ -74,7 +67,8 @@ impl Stream {
         if self.is_sequence { (2 * self.run).min(MOST_WINDOW) } else { 0 }
     }
 
-    /// Takes the range that is asked for now in a file of `size` bytes, of at most `room` bytes.
+    /// Returns the range to request now in a file of `size` bytes, of at most `room` bytes, and
+    /// marks it as requested.
     fn take_due(&mut self, size: u64, room: u64) -> (u64, u64) {
         let (from, window) = (self.ahead, self.window());
         let until = (self.next + window).min(size).min(from.saturating_add(room));
@@ -96,8 +90,8 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Notes a read. Returns a file of which nothing is read ahead any more.
-    fn note(&mut self, file: Ino, offset: u64, end: u64) -> Option<Ino> {
+    /// Records a read. Returns a file that is no longer read ahead.
+    pub(super) fn note(&mut self, file: Ino, offset: u64, end: u64) -> Option<Ino> {
         self.reads += 1;
         let now = self.reads;
         if let Some(stream) = self.streams.get_mut(&file) {
@@ -113,8 +107,8 @@ impl ReadAhead {
         oldest
     }
 
-    /// Takes the range of a file that is asked for now.
-    fn take_due(&mut self, file: Ino, size: u64) -> (u64, u64) {
+    /// Returns the range of a file to request now, and marks it as requested.
+    pub(super) fn take_due(&mut self, file: Ino, size: u64) -> (u64, u64) {
         if self.streams.get(&file).is_none_or(|stream| !stream.is_sequence) {
             return (0, 0);
         }
@@ -123,7 +117,7 @@ impl ReadAhead {
         stream.map_or((0, 0), |stream| stream.take_due(size, room))
     }
 
-    /// Returns the bytes that are asked for ahead of their readers.
+    /// Returns the number of bytes that are requested ahead of their readers.
     pub(super) fn bytes(&self) -> u64 {
         self.streams.values().map(|stream| stream.ahead - stream.next).sum()
     }
@@ -134,8 +128,8 @@ impl ReadAhead {
         stream.map_or((0, 0), |stream| (stream.next - stream.run.min(BEHIND), stream.ahead))
     }
 
-    /// Notes that what was asked for ahead did not come, or was dropped.
-    fn restart(&mut self, file: Ino) {
+    /// Restarts a window whose bytes did not arrive, or were dropped.
+    pub(super) fn restart(&mut self, file: Ino) {
         if let Some(stream) = self.streams.get_mut(&file) {
             stream.ahead = stream.next;
         }
@@ -144,44 +138,6 @@ impl ReadAhead {
     /// Forgets the reads of a file.
     pub(super) fn forget(&mut self, file: Ino) {
         self.streams.remove(&file);
-    }
-}
-
-impl Client {
-    /// Notes a read of a long file. `is_missing` says that it has to wait for bytes that are not under way.
-    pub(super) fn note_read(&mut self, file: Ino, offset: u64, end: u64, is_missing: bool) {
-        let dropped = self.read_ahead.note(file, offset, end);
-        if let Some(node) = dropped.and_then(|file| self.nodes.get_mut(&file)) {
-            node.contents.forget_read();
-        }
-        if is_missing {
-            self.read_ahead.restart(file);
-        }
-    }
-
-    /// Asks for what the reader of a file will want next.
-    pub(super) fn read_on(&mut self, clock: &Clock, file: Ino) {
-        let applied = self.log.applied();
-        let Some(node) = self.nodes.get(&file) else { return };
-        if node.recall.is_some() || node.barrier > applied {
-            return;
-        }
-        let (mut at, until) = self.read_ahead.take_due(file, node.attributes.size);
-        let is_far = self.session.round_trip.is_some_and(|time| time >= FAR);
-        let most = if is_far { MOST_FAR_CALL } else { MOST_CALL };
-        while at < until {
-            let part = most.min(until - at);
-            let (next, handle) = (at + part, self.nodes[&file].handle);
-            if let Err((from, length)) = self.nodes[&file].contents.read(at, part)
-                && let Some(length) = self.calls.unread(file, from, length)
-            {
-                self.counters.read_ahead += 1;
-                let purpose = Purpose::Read(file, from, length);
-                let range = NodeRange { file: handle, offset: from, length };
-                self.call(clock, purpose, SessionRequest::Read { ranges: vec![range] });
-            }
-            at = next;
-        }
     }
 }
 
@@ -226,7 +182,7 @@ mod tests {
         assert_eq!(read(&mut ahead, 100, 100), (200, 600));
         assert_eq!(read(&mut ahead, 0, 100), (600, 600));
         assert_eq!(ahead.kept(FILE), (0, 600));
-        // What is asked for already may be skipped.
+        // Requested bytes may be skipped.
         assert_eq!(read(&mut ahead, 300, 100), (600, 1_200));
         assert_eq!(ahead.bytes(), 800);
     }

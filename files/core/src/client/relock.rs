@@ -1,52 +1,46 @@
-//! Taking locks again that the client had before the server was restarted (FS-13).
+//! Relocking: takes the locks of the previous session again after a restart of the server (FS-13).
 
-use crate::wire::{Ino, Lock, LockOwner, Response, SessionRequest};
-
-use super::Client;
-use super::calls::Purpose;
-use super::effect::{ClientEffect, Clock};
 use crate::held_locks::HeldLock;
+use crate::wire::{Lock, LockOwner, Response, SessionRequest};
 
-impl Client {
-    /// Asks for the next one. Returns false if none is left.
-    pub(super) fn relock_next(&mut self, clock: &Clock) -> bool {
-        while let Some((ino, HeldLock { holder: owner, kind, range })) = self.to_relock.last() {
-            let (ino, owner) = (*ino, *owner);
-            if let Some(node) = self.nodes.get(&ino) {
-                let (file, kind, range) = (node.handle, *kind, *range);
-                let lock = Lock { file, owner, kind, range, wait: false, reclaim: true };
-                self.call(clock, Purpose::Relock(ino, owner), SessionRequest::Lock(lock));
-                return true;
-            }
-            self.to_relock.pop();
+use super::cache::Cache;
+use super::calls::Purpose;
+use super::effect::Clock;
+use super::link::Link;
+use super::locks::Locks;
+use super::output::Output;
+use crate::wire::Ino;
+
+/// Requests the next lock. Returns false if there is none.
+pub(super) fn relock_next(
+    link: &mut Link,
+    cache: &Cache,
+    locks: &mut Locks,
+    clock: &Clock,
+) -> bool {
+    while let Some((ino, HeldLock { holder: owner, kind, range })) = locks.next_relock() {
+        if let Some(node) = cache.get(ino) {
+            let file = node.handle;
+            let lock = Lock { file, owner, kind, range, wait: false, reclaim: true };
+            link.call(clock, Purpose::Relock(ino, owner), SessionRequest::Lock(lock));
+            return true;
         }
-        false
+        locks.pop_relock();
     }
+    false
+}
 
-    /// Takes the response to the last request.
-    pub(super) fn relocked(
-        &mut self,
-        clock: &Clock,
-        ino: Ino,
-        owner: LockOwner,
-        response: &Response,
-    ) {
-        let Some((_, lock)) = self.to_relock.pop() else { return };
-        if *response != Response::Locked(None) {
-            if let Some(locks) = self.locks.get_mut(&ino) {
-                locks.retain(|held| *held != lock);
-            }
-            self.lock_lost(ino, owner);
-        }
-        self.reclaim_next(clock);
+/// Handles the response to the last request. Returns false if no lock was to be taken.
+pub(super) fn handle_relocked(
+    output: &mut Output,
+    locks: &mut Locks,
+    (ino, owner): (Ino, LockOwner),
+    response: &Response,
+) -> bool {
+    let Some((_, lock)) = locks.pop_relock() else { return false };
+    if *response != Response::Locked(None) {
+        locks.lose(ino, lock);
+        output.report_lost_lock(ino, owner);
     }
-
-    /// Says that a lock is lost which an application believes that it has.
-    pub(super) fn lock_lost(&mut self, ino: Ino, owner: LockOwner) {
-        self.counters.locks_lost += 1;
-        let kind = if owner.is_flock { "flock" } else { "fcntl" };
-        let warning =
-            format!("a lock ({kind}) on file {} is lost: it may be another client's", ino.0);
-        self.effects.push_back(ClientEffect::Warn(warning));
-    }
+    true
 }

@@ -1,16 +1,17 @@
-//! Renames under way that only the server can decide: whether a directory would get into itself.
+//! Renames in flight that only the server can decide: a directory might become its own descendant.
 //!
-//! Until the server has decided, the client's names are those of before. No change of the nodes is recorded meanwhile: it would
-//! follow the rename, and be a change of something else. When the rename is applied, both directories are asked for again.
+//! Until the server has decided, the client keeps the earlier names and records no change of the
+//! nodes: such a change would follow the rename, and might concern other nodes. When the rename is
+//! applied, the names of both directories are read again.
 
 use crate::wire::Ino;
 
-/// A rename under way.
+/// A rename in flight.
 #[derive(Debug)]
 pub(super) struct Rename {
     /// Its batch.
     pub(super) number: u64,
-    /// All nodes that take part.
+    /// All nodes that the rename changes.
     pub(super) nodes: Vec<Ino>,
     /// The two directories.
     pub(super) directories: [Ino; 2],
@@ -18,7 +19,7 @@ pub(super) struct Rename {
     pub(super) removed: Option<Ino>,
 }
 
-/// All renames under way.
+/// All renames in flight.
 #[derive(Debug, Default)]
 pub(super) struct Renames(Vec<Rename>);
 
@@ -27,7 +28,7 @@ impl Renames {
         self.0.push(rename);
     }
 
-    /// Returns the batch for which a change of a node waits.
+    /// Returns the batch that a change of a node must wait for.
     pub(super) fn batch_of(&self, node: Ino) -> Option<u64> {
         let rename = self.0.iter().find(|rename| rename.nodes.contains(&node))?;
         Some(rename.number)
@@ -43,7 +44,7 @@ impl Renames {
         self.0.clear();
     }
 
-    /// Takes those whose batches are applied.
+    /// Removes and returns the renames whose batches are applied.
     pub(super) fn take_applied(&mut self, applied: u64) -> Vec<Rename> {
         self.0.extract_if(.., |rename| rename.number <= applied).collect()
     }

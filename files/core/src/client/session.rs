@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::wire::{Hello, Ino, InoRange, WireVersion};
+use crate::wire::{Hello, Ino, InoRange, LeaseKind, WireVersion};
 use bytes::Bytes;
 
 use crate::store::ClientId;
 
-/// What operations get while the server does not respond.
+/// Behaviour of operations while the server does not respond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// They wait until the server is back, or they are interrupted.
@@ -16,7 +16,7 @@ pub enum Lost {
     Error(Duration),
 }
 
-/// What a client is like.
+/// Settings of a client.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
     /// Identity of the mount, drawn at random.
@@ -25,16 +25,16 @@ pub struct ClientSettings {
     pub name: Bytes,
     /// Name of the export; empty for the export without a name.
     pub export: Bytes,
-    /// Nothing is changed.
+    /// Refuses all changes.
     pub read_only: bool,
-    /// What operations get while the server does not respond.
+    /// Behaviour of operations while the server does not respond.
     pub lost: Lost,
-    /// The kernel can be asked to look up every name again ([`Invalidation::Names`](super::Invalidation::Names)). If not, it is
-    /// not allowed to keep names.
+    /// Whether the kernel looks up every name again on request
+    /// ([`Invalidation::Names`](super::Invalidation::Names)). If not, it must not keep names.
     pub kernel_drops_names: bool,
 }
 
-/// How far a session has come.
+/// State of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionState {
     /// Hello was sent, or is to be.
@@ -58,7 +58,7 @@ pub(super) struct Session {
     pub(super) term: Duration,
     /// Until when leases are certainly valid.
     pub(super) valid_until: Duration,
-    /// That has passed, and the kernel was asked to drop pages, which have no term of their own.
+    /// Whether the term has passed and the kernel was asked to drop pages, which have no term.
     pub(super) has_lapsed: bool,
     /// When a request was last sent that the server has responded to, or will.
     pub(super) last_sent: Duration,
@@ -77,14 +77,17 @@ pub(super) struct Session {
     ranges: Vec<InoRange>,
     /// Next Hello at the earliest.
     pub(super) greet_at: Duration,
-    /// How often the client has greeted anew.
+    /// Number of greetings after the first one.
     pub(super) greeting: u64,
+    /// Leases of the previous session, to be reclaimed in this one; the next one last.
+    pub(super) to_reclaim: Vec<(Ino, LeaseKind)>,
 }
 
-/// The part of a term in which a client does not use its leases any more, because the server's clock may be faster than its own. Chosen
-/// by us: 3 %, thirty times as much as two clocks differ that NTP steers (500 ppm each).
+/// The part of a term, as a divisor, during which a client no longer uses its leases, because the
+/// server's clock may be faster than its own. Chosen by us: 3 %, thirty times the difference of two
+/// clocks that NTP steers (500 ppm each).
 const CLOCK_MARGIN: u32 = 32;
-/// Numbers from which new ones are asked for.
+/// Number of unused inode numbers below which more are requested.
 const FEW_INOS: u64 = 4_096;
 /// Ranges that are remembered: each had 2^20 numbers.
 const MOST_RANGES: usize = crate::wire::limits::MAX_RANGES;
@@ -108,10 +111,11 @@ impl Session {
             ranges: Vec::new(),
             greet_at: now,
             greeting: 0,
+            to_reclaim: Vec::new(),
         }
     }
 
-    /// The Hello that begins, or resumes, the session.
+    /// Returns the Hello that starts or resumes the session.
     pub(super) fn hello(&self) -> Hello {
         Hello {
             oldest: WireVersion::OLDEST,
@@ -131,7 +135,7 @@ impl Session {
         self.settings.read_only || self.is_server_read_only
     }
 
-    /// Takes a range of numbers.
+    /// Adds a range of numbers.
     pub(super) fn add_range(&mut self, range: InoRange) {
         if self.ranges.len() == MOST_RANGES {
             self.ranges.remove(0);
@@ -140,7 +144,7 @@ impl Session {
         (self.next_ino, self.end_ino) = (range.first, range.first.saturating_add(range.count));
     }
 
-    /// Returns whether a new range should be asked for.
+    /// Returns whether a new range should be requested.
     pub(super) fn is_short_of_inos(&self) -> bool {
         self.end_ino - self.next_ino < FEW_INOS
     }
@@ -166,12 +170,12 @@ impl Session {
         self.state == SessionState::Live && now < self.valid_until
     }
 
-    /// How long what the kernel is given stays valid without asking.
+    /// Returns how long the kernel may use cached state without asking.
     pub(super) fn rest(&self, now: Duration) -> Duration {
         self.valid_until.saturating_sub(now)
     }
 
-    /// Notes that the server has responded to a request that was sent at `sent`.
+    /// Extends the term: the server has responded to a request that was sent at `sent`.
     pub(super) fn renew(&mut self, sent: Duration) {
         let term = self.term - self.term / CLOCK_MARGIN;
         self.valid_until = self.valid_until.max(sent + term);
@@ -179,12 +183,12 @@ impl Session {
         self.has_lapsed = false;
     }
 
-    /// Notes how long a call has taken.
+    /// Records the duration of a call.
     pub(super) fn note_round_trip(&mut self, time: Duration) {
         self.round_trip = Some(self.round_trip.map_or(time, |shortest| shortest.min(time)));
     }
 
-    /// When the session is renewed, if nothing else is sent.
+    /// Returns when the session is renewed if no other request is sent.
     pub(super) fn renew_at(&self) -> Duration {
         self.last_sent + self.term / 3
     }
@@ -194,7 +198,8 @@ impl Session {
 mod tests {
     use super::*;
 
-    /// The server counts a term from when it responds, by its own clock: one that is 3 % faster is through with the term sooner.
+    /// The server starts a term when it responds, by its own clock: on a clock that is 3 % faster,
+    /// the term ends sooner.
     #[test]
     fn the_end_of_a_term_is_left_to_clocks_that_differ() {
         let settings = ClientSettings {

@@ -1,26 +1,13 @@
-//! What a client says of itself.
+//! Status of a client.
 
-use crate::wire::{LeaseKind, RequestKind};
+use crate::wire::LeaseKind;
 use serde::{Deserialize, Serialize};
 
+use super::cache::Cache;
+use super::link::Link;
+use super::recalls::Recalls;
 use super::session::SessionState;
-use super::{Client, OperationKind};
-use crate::tally::Tally;
-
-/// What the client has done since it began.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
-    pub(super) operations: u64,
-    pub(super) operations_by_kind: Tally<{ OperationKind::ALL.len() }>,
-    pub(super) cache_hits: u64,
-    pub(super) calls: u64,
-    pub(super) calls_by_kind: Tally<{ RequestKind::ALL.len() }>,
-    pub(super) batches: u64,
-    pub(super) batches_refused: u64,
-    pub(super) locks_lost: u64,
-    pub(super) recalls: u64,
-    pub(super) read_ahead: u64,
-}
+use super::waiting::Waiting;
 
 /// State of a client.
 ///
@@ -44,11 +31,11 @@ pub struct ClientStatus {
     pub waiting_bytes: u64,
     /// Operations that have not ended.
     pub pending: u64,
-    /// Calls to which the server has not responded.
+    /// Calls without a response.
     pub outstanding: u64,
-    /// Leases that the server wants back, and does not have yet.
+    /// Leases that the server has recalled, and that are not returned yet.
     pub recalls_pending: u64,
-    /// Operations since the client began.
+    /// Operations since the client started.
     pub operations: u64,
     /// Calls to the server since then.
     pub calls: u64,
@@ -56,7 +43,7 @@ pub struct ClientStatus {
     pub batches: u64,
     /// Batches that the server refused since then.
     pub batches_refused: u64,
-    /// Locks that the client could not take again after the server was restarted.
+    /// Locks that the client could not take again after a restart of the server.
     pub locks_lost: u64,
     /// Recalls since then.
     pub recalls: u64,
@@ -64,35 +51,33 @@ pub struct ClientStatus {
     pub read_ahead: u64,
 }
 
-impl Client {
-    /// Returns the number of locks that the client could not take again after the server was restarted.
-    pub const fn locks_lost(&self) -> u64 {
-        self.counters.locks_lost
-    }
-
-    /// Returns the state of the client.
-    pub fn status(&self) -> ClientStatus {
-        let leases = |kind| self.nodes.values().filter(|node| node.lease == kind).count() as u64;
-        let (batches, bytes) = self.log.waiting();
-        ClientStatus {
-            is_live: self.session.state == SessionState::Live
-                && self.session.silent_since.is_none(),
-            nodes: self.nodes.len() as u64,
-            shared: leases(LeaseKind::Shared),
-            exclusive: leases(LeaseKind::Exclusive),
-            cached_bytes: self.nodes.values().map(|node| node.contents.kept() as u64).sum(),
-            waiting_batches: batches as u64,
-            waiting_bytes: bytes as u64,
-            pending: self.pending.len() as u64,
-            outstanding: self.calls.len() as u64,
-            recalls_pending: self.recalls.len() as u64,
-            operations: self.counters.operations,
-            calls: self.counters.calls,
-            batches: self.counters.batches,
-            batches_refused: self.counters.batches_refused,
-            locks_lost: self.counters.locks_lost,
-            recalls: self.counters.recalls,
-            read_ahead: self.counters.read_ahead,
-        }
+/// Returns the state of a client.
+pub(super) fn status(
+    link: &Link,
+    cache: &Cache,
+    waiting: &Waiting,
+    recalls: &Recalls,
+) -> ClientStatus {
+    let leases = |kind| cache.iter().filter(|node| node.lease == kind).count() as u64;
+    let (batches, bytes) = link.log.waiting();
+    let (session, counters) = (&link.session, &link.output.counters);
+    ClientStatus {
+        is_live: session.state == SessionState::Live && session.silent_since.is_none(),
+        nodes: cache.len() as u64,
+        shared: leases(LeaseKind::Shared),
+        exclusive: leases(LeaseKind::Exclusive),
+        cached_bytes: cache.iter().map(|node| node.contents.kept() as u64).sum(),
+        waiting_batches: batches as u64,
+        waiting_bytes: bytes as u64,
+        pending: waiting.len() as u64,
+        outstanding: link.calls.len() as u64,
+        recalls_pending: recalls.len() as u64,
+        operations: counters.operations,
+        calls: counters.calls,
+        batches: counters.batches,
+        batches_refused: counters.batches_refused,
+        locks_lost: counters.locks_lost,
+        recalls: counters.recalls,
+        read_ahead: counters.read_ahead,
     }
 }

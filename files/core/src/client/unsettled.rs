@@ -1,27 +1,26 @@
-//! Locks of which the client does not know whether it has them: a signal has ended the operation before the server responded.
+//! Lock state of an owner that the client does not know: a signal ended an operation before the
+//! server responded.
 //!
-//! The server may have granted such a lock already. The client withdraws the request, waits for its response, and then asks for
-//! what the owner had before. Other lock operations of the same owner on the file wait for that: programs repeat what a signal
-//! has interrupted, and a lock that is given back late must not be the new one.
+//! The server may have granted such a lock. The client withdraws the request, waits for its
+//! response, and then restores the owner's earlier locks (`restoring.rs`). Other lock operations of
+//! the same owner on the file wait until then: programs repeat an interrupted operation, and a lock
+//! that is returned late must not be the new one.
 
 use std::collections::BTreeMap;
 
-use crate::wire::{Ino, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest};
+use crate::held_locks::HeldLock;
+use crate::wire::{Ino, LockKind, LockOwner, LockRange};
 
-use super::Client;
-use super::calls::{Purpose, backoff};
-use super::effect::{Clock, OpToken};
-use super::session::SessionState;
-use crate::held_locks::{HeldLock, replace};
+use super::effect::OpToken;
 
-/// What is to be done about the locks of one owner on one file.
+/// Recovery state of one owner's locks on one file.
 #[derive(Debug, Default)]
 struct Settling {
-    /// Requests that have not been answered, with the bytes that they were about.
+    /// Requests without a response, with their ranges.
     unanswered: Vec<(OpToken, LockRange)>,
-    /// Bytes of which the server may believe otherwise than the client.
+    /// Bytes whose locks may differ between server and client.
     doubtful: Option<LockRange>,
-    /// What is being asked for.
+    /// The range that is being restored.
     restoring: Option<Restoring>,
 }
 
@@ -32,26 +31,65 @@ struct Restoring {
     rest: Vec<(LockKind, LockRange)>,
 }
 
-/// Owners whose locks the client does not know.
+/// The next step in settling the locks of an owner on a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Requests are outstanding.
+    Wait,
+    /// The server must restore a lock of this kind on this range.
+    Restore(LockKind, LockRange),
+    /// The owner's locks are known again.
+    Settled,
+}
+
+/// Owners whose lock state is unknown.
 #[derive(Debug, Default)]
 pub(super) struct Unsettled {
     owners: BTreeMap<(Ino, LockOwner), Settling>,
-    /// Lock operations that wait.
-    waiting: Vec<OpToken>,
 }
 
 impl Unsettled {
-    /// Has an operation wait if the locks of its owner are not known. Returns whether it has to.
-    pub(super) fn wait(&mut self, ino: Ino, owner: LockOwner, token: OpToken) -> bool {
-        let waits = self.owners.contains_key(&(ino, owner));
-        if waits {
-            self.waiting.push(token);
-        }
-        waits
+    /// Returns whether the locks of an owner on a file are unknown.
+    pub(super) fn contains(&self, ino: Ino, owner: LockOwner) -> bool {
+        self.owners.contains_key(&(ino, owner))
     }
 
-    /// Takes the response to a request of an operation that was interrupted. Returns whose request it was.
-    fn answered(&mut self, token: OpToken, is_granted: bool) -> Option<(Ino, LockOwner)> {
+    /// Returns all owners with unknown locks, and their files.
+    pub(super) fn owners(&self) -> Vec<(Ino, LockOwner)> {
+        self.owners.keys().copied().collect()
+    }
+
+    /// Adds the request of an operation that was interrupted.
+    pub(super) fn add_request(
+        &mut self,
+        (ino, owner, range): (Ino, LockOwner, LockRange),
+        token: OpToken,
+    ) {
+        self.owners.entry((ino, owner)).or_default().unanswered.push((token, range));
+    }
+
+    /// Marks the locks of a range as unknown.
+    pub(super) fn doubt(&mut self, (ino, owner, range): (Ino, LockOwner, LockRange)) {
+        self.owners.entry((ino, owner)).or_default().doubt(range);
+    }
+
+    /// Marks the ranges of all requests and restorations as unknown.
+    pub(super) fn doubt_all(&mut self) {
+        self.owners.values_mut().for_each(Settling::doubt_all);
+    }
+
+    /// Returns whether requests of an owner are unanswered.
+    pub(super) fn is_unanswered(&self, ino: Ino, owner: LockOwner) -> bool {
+        self.owners.get(&(ino, owner)).is_some_and(|settling| !settling.unanswered.is_empty())
+    }
+
+    /// Handles the response to a request of an interrupted operation. Returns the file and owner;
+    /// `None` if the operation was not interrupted.
+    pub(super) fn handle_response(
+        &mut self,
+        token: OpToken,
+        is_granted: bool,
+    ) -> Option<(Ino, LockOwner)> {
         self.owners.iter_mut().find_map(|(key, settling)| {
             let at = settling.unanswered.iter().position(|(of, _)| *of == token)?;
             let (_, range) = settling.unanswered.remove(at);
@@ -60,6 +98,64 @@ impl Unsettled {
             }
             Some(*key)
         })
+    }
+
+    /// Starts to restore an owner's locks, once all requests are answered and no range is being
+    /// restored. Returns [`Step::Settled`] and forgets the owner when no range is in doubt.
+    pub(super) fn settle(
+        &mut self,
+        ino: Ino,
+        owner: LockOwner,
+        held: &[HeldLock<LockOwner>],
+    ) -> Step {
+        let Some(settling) = self.owners.get_mut(&(ino, owner)) else { return Step::Wait };
+        if !settling.unanswered.is_empty() || settling.restoring.is_some() {
+            return Step::Wait;
+        }
+        if let Some(range) = settling.doubtful.take() {
+            settling.restoring = Some(Restoring { range, rest: Vec::new() });
+            self.set_held(ino, owner, held);
+            return self.next_part(ino, owner, held);
+        }
+        self.owners.remove(&(ino, owner));
+        Step::Settled
+    }
+
+    /// Updates the parts to restore to the locks that an owner holds now.
+    pub(super) fn set_held(&mut self, ino: Ino, owner: LockOwner, held: &[HeldLock<LockOwner>]) {
+        if let Some(settling) = self.owners.get_mut(&(ino, owner))
+            && let Some(restoring) = &mut settling.restoring
+        {
+            restoring.rest = parts(held, owner, restoring.range);
+            restoring.rest.reverse();
+        }
+    }
+
+    /// Returns the next part to restore, or settles.
+    pub(super) fn next_part(
+        &mut self,
+        ino: Ino,
+        owner: LockOwner,
+        held: &[HeldLock<LockOwner>],
+    ) -> Step {
+        let Some(settling) = self.owners.get_mut(&(ino, owner)) else { return Step::Wait };
+        match settling.restoring.as_mut().and_then(|restoring| restoring.rest.pop()) {
+            Some((kind, range)) => Step::Restore(kind, range),
+            None => self.stop_restoring(ino, owner, held),
+        }
+    }
+
+    /// Ends a restoration, and settles ranges that are in doubt since it started.
+    pub(super) fn stop_restoring(
+        &mut self,
+        ino: Ino,
+        owner: LockOwner,
+        held: &[HeldLock<LockOwner>],
+    ) -> Step {
+        if let Some(settling) = self.owners.get_mut(&(ino, owner)) {
+            settling.restoring = None;
+        }
+        self.settle(ino, owner, held)
     }
 }
 
@@ -70,7 +166,7 @@ impl Settling {
         self.doubtful = Some(LockRange { start, end });
     }
 
-    /// Doubts everything that was asked for.
+    /// Marks all requested ranges as unknown.
     fn doubt_all(&mut self) {
         for (_, range) in std::mem::take(&mut self.unanswered) {
             self.doubt(range);
@@ -81,125 +177,7 @@ impl Settling {
     }
 }
 
-impl Client {
-    /// Withdraws the request of a lock operation that was interrupted, if it has made one. `waits`: the request may wait at the server, from
-    /// where it is withdrawn with all others of the owner on the file; other requests are answered soon.
-    pub(super) fn withdraw_lock(
-        &mut self,
-        clock: &Clock,
-        token: OpToken,
-        (ino, owner, range): (Ino, LockOwner, LockRange),
-        waits: bool,
-    ) {
-        if self.calls.find(&Purpose::Operation(token)).is_some() {
-            let settling = self.unsettled.owners.entry((ino, owner)).or_default();
-            settling.unanswered.push((token, range));
-            if waits && let Some(request) = self.cancel_request(ino, owner) {
-                self.call(clock, Purpose::CancelLock(ino, owner), request);
-            }
-        } else if self.session.state != SessionState::Live && self.for_session.contains(&token) {
-            // It may have made a request before the client greeted again, and the response was lost.
-            self.unsettled.owners.entry((ino, owner)).or_default().doubt(range);
-        }
-    }
-
-    fn cancel_request(&self, ino: Ino, owner: LockOwner) -> Option<SessionRequest> {
-        let file = self.nodes.get(&ino)?.handle;
-        Some(SessionRequest::CancelLock { file, owner })
-    }
-
-    /// Withdraws a request again that has not been answered yet: it may have come to the server behind its withdrawal.
-    pub(super) fn lock_cancelled(&mut self, clock: &Clock, ino: Ino, owner: LockOwner) {
-        let settling = self.unsettled.owners.get(&(ino, owner));
-        if settling.is_some_and(|settling| !settling.unanswered.is_empty())
-            && let Some(request) = self.cancel_request(ino, owner)
-        {
-            let call = self.calls.add(clock.now, Purpose::CancelLock(ino, owner), Some(request));
-            if let Some(outstanding) = self.calls.get_mut(call) {
-                outstanding.retry_at = Some(clock.now + backoff(1));
-            }
-        }
-    }
-
-    /// Takes the response to a request of an operation, if that was interrupted.
-    pub(super) fn lock_answered(&mut self, clock: &Clock, token: OpToken, response: &Response) {
-        let is_granted = *response == Response::Locked(None);
-        if let Some((ino, owner)) = self.unsettled.answered(token, is_granted) {
-            self.settle_locks(clock, ino, owner);
-        }
-    }
-
-    /// Has the server know what all owners have, in a session that is used from now on: it may have answered calls of before.
-    pub(super) fn restore_all_locks(&mut self, clock: &Clock) {
-        self.unsettled.owners.values_mut().for_each(Settling::doubt_all);
-        let owners: Vec<_> = self.unsettled.owners.keys().copied().collect();
-        for (ino, owner) in owners {
-            self.settle_locks(clock, ino, owner);
-        }
-    }
-
-    /// Goes on with an owner's locks, once all requests are answered and nothing is being restored.
-    fn settle_locks(&mut self, clock: &Clock, ino: Ino, owner: LockOwner) {
-        let Some(settling) = self.unsettled.owners.get_mut(&(ino, owner)) else { return };
-        if !settling.unanswered.is_empty() || settling.restoring.is_some() {
-            return;
-        }
-        if let Some(range) = settling.doubtful.take() {
-            settling.restoring = Some(Restoring { range, rest: Vec::new() });
-            self.locks_changed(ino, owner);
-            self.restore_next(clock, ino, owner);
-        } else {
-            self.unsettled.owners.remove(&(ino, owner));
-            self.ready.extend(self.unsettled.waiting.drain(..));
-        }
-    }
-
-    /// Has an owner's locks restored as they are now, if they are being restored.
-    pub(super) fn locks_changed(&mut self, ino: Ino, owner: LockOwner) {
-        let held = self.locks.get(&ino).map_or(&[][..], Vec::as_slice);
-        if let Some(settling) = self.unsettled.owners.get_mut(&(ino, owner))
-            && let Some(restoring) = &mut settling.restoring
-        {
-            restoring.rest = parts(held, owner, restoring.range);
-            restoring.rest.reverse();
-        }
-    }
-
-    fn restore_next(&mut self, clock: &Clock, ino: Ino, owner: LockOwner) {
-        let Some(settling) = self.unsettled.owners.get_mut(&(ino, owner)) else { return };
-        let next = settling.restoring.as_mut().and_then(|restoring| restoring.rest.pop());
-        if let Some((kind, range)) = next
-            && let Some(node) = self.nodes.get(&ino)
-        {
-            let file = node.handle;
-            let lock = Lock { file, owner, kind, range, wait: false, reclaim: false };
-            let part = HeldLock { holder: owner, kind, range };
-            self.call(clock, Purpose::Restore(ino, part), SessionRequest::Lock(lock));
-        } else {
-            settling.restoring = None;
-            self.settle_locks(clock, ino, owner);
-        }
-    }
-
-    /// Takes the response to one part.
-    pub(super) fn lock_restored(
-        &mut self,
-        clock: &Clock,
-        (ino, part): (Ino, HeldLock<LockOwner>),
-        response: &Response,
-    ) {
-        let owner = part.holder;
-        if part.kind != LockKind::Unlock && *response != Response::Locked(None) {
-            if let Some(locks) = self.locks.get_mut(&ino) {
-                replace(locks, HeldLock { kind: LockKind::Unlock, ..part });
-            }
-            self.lock_lost(ino, owner);
-        }
-        self.restore_next(clock, ino, owner);
-    }
-}
-
-/// Returns all parts of a range in their order, with what an owner has there.
+/// Returns all parts of a range in order, each with the owner's lock there.
 fn parts(
     held: &[HeldLock<LockOwner>],
     owner: LockOwner,

@@ -1,5 +1,5 @@
-//! Nodes that a client may have changed before its session ended: it may come back with the changes, unless another client has
-//! learned of a node without them.
+//! Nodes that a client may have changed before its session ended. It may return with the changes,
+//! unless another client has learned of a node without them.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,8 @@ use crate::wire::Ino;
 
 use crate::store::ClientId;
 
-/// Nodes that are remembered. Chosen by us: what eight clients can have leased. The next clients are fenced at once.
+/// Maximum number of nodes that are tracked. Chosen by us: the leases of eight clients. Further
+/// clients are fenced at once.
 const MAX_ABANDONED: usize = 8 * super::settings::MAX_LEASES;
 
 /// Nodes on which ended sessions had exclusive leases.
@@ -36,7 +37,7 @@ impl Abandoned {
         self.nodes.get(&ino).copied()
     }
 
-    /// Forgets a client that has come back, or will not.
+    /// Forgets a client that has returned, or will not.
     pub(super) fn forget(&mut self, client: ClientId) {
         for ino in self.clients.remove(&client).unwrap_or_default() {
             if self.owner(ino) == Some(client) {

@@ -1,27 +1,29 @@
-//! Contention: notices nodes whose exclusive leases change hands all the time, and lends these leases (FSSERVE-14, FS-17).
+//! Contention: detects nodes whose exclusive leases change hands continually, and lends these
+//! leases (FSSERVE-14, FS-17).
 //!
-//! A table of bounded size: contention beyond it is not noticed, which costs time only.
+//! The table is bounded: contention beyond it is not detected, which only costs time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::wire::Ino;
 
-/// Changes of the holder from which a node is contended. Chosen by us: two mounts that use a file one after the other, as in a
-/// `make` after an editor, have one or two.
+/// Number of changes of the holder from which a node is contended. Chosen by us: two mounts that
+/// use a file in turn, as in a `make` after an editor, make one or two changes.
 const CONTENDED: u32 = 4;
 
-/// A node is contended no more when its holder has not changed for this time; changes farther apart do not count.
+/// A node is no longer contended when its holder has not changed for this time; changes farther
+/// apart do not count.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// How long the server waits for a lease that was lent before it recalls it. Chosen by us: more than a round trip between
+/// Time after which the server recalls a lent lease. Chosen by us: more than a round trip between
 /// sites, and less than a person notices.
 const LENT_FOR: Duration = Duration::from_millis(50);
 
 /// Nodes that are observed.
 const MAX_OBSERVED: usize = 1_024;
 
-/// What is known of a node.
+/// Recent holders of a node's exclusive lease.
 #[derive(Debug)]
 struct Observed {
     /// The session that had the exclusive lease last.
@@ -40,7 +42,7 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    /// Notes which session has the exclusive lease of a node that another session wants.
+    /// Records the session with the exclusive lease of a node that another session needs.
     pub(super) fn note_holder(&mut self, ino: Ino, holder: u64, now: Duration) {
         if !self.nodes.contains_key(&ino) {
             if self.nodes.len() >= MAX_OBSERVED {
@@ -75,22 +77,22 @@ impl Contention {
             return false;
         }
         self.note_holder(ino, session, now);
-        // A client that asks again does not get more time.
+        // A repeated request does not extend the time.
         self.lent.entry(ino).or_insert(now + LENT_FOR);
         true
     }
 
-    /// Notes that a lease has come back.
+    /// Records that a lease was returned.
     pub(super) fn returned(&mut self, ino: Ino) {
         self.lent.remove(&ino);
     }
 
-    /// Whether a lease will come back without a recall.
+    /// Returns whether a lease is expected back without a recall.
     pub(super) fn is_lent(&self, ino: Ino, now: Duration) -> bool {
         self.lent.get(&ino).is_some_and(|until| now < *until)
     }
 
-    /// Takes the nodes whose leases have not come back in time.
+    /// Removes and returns the nodes whose leases were not returned in time.
     pub(super) fn take_late(&mut self, now: Duration) -> Vec<Ino> {
         let late = self.lent.iter().filter(|(_, until)| now >= **until);
         let late: Vec<Ino> = late.map(|(ino, _)| *ino).collect();

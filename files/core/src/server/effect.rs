@@ -1,4 +1,4 @@
-//! What a server wants done.
+//! Effects: actions that a server requests from its caller.
 
 use std::net::SocketAddr;
 
@@ -12,19 +12,20 @@ pub struct CallToken(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallbackToken(pub u64);
 
-/// What a [`Server`](super::Server) wants done.
+/// An action that a [`Server`](super::Server) requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerEffect {
     /// Responds to a request.
     Respond {
         /// The request.
         call: CallToken,
-        /// Prefix and header of the response, as [`frame::encode`](crate::wire::frame::encode) makes them.
+        /// Prefix and header of the response, from [`frame::encode`](crate::wire::frame::encode).
         header: Bytes,
         /// Bytes of files that follow.
         payload: Vec<Bytes>,
     },
-    /// Calls a client. The outcome goes to [`Server::handle_callback_response`](super::Server::handle_callback_response).
+    /// Call a client, and pass the outcome to
+    /// [`Server::handle_callback_response`](super::Server::handle_callback_response).
     Call {
         /// Names the callback.
         callback: CallbackToken,

@@ -13,7 +13,7 @@ pub(super) struct Proofs {
     key: [u8; 16],
 }
 
-/// What a hash is about, so that the proof of a range is never that of a handle.
+/// Subject of a hash, so that the proof of a range is never the proof of a handle.
 const HANDLE: u8 = 1;
 const RANGE: u8 = 2;
 
@@ -50,7 +50,7 @@ impl Proofs {
     }
 }
 
-/// 0 is the proof of what a client has created itself, so no hash is 0.
+/// 0 is the proof of nodes that a client has created, so no hash is 0.
 fn proof(hasher: &SipHasher24) -> u64 {
     hasher.finish().max(1)
 }

@@ -1,115 +1,81 @@
-//! Latecomers: clients that held leases before the server was restarted, and claimed nothing in the grace period.
+//! Latecomers: clients that held leases before a restart of the server, and claimed none in the
+//! grace period.
 //!
-//! The server does not remember what they held. It remembers what other clients have learned since the grace period ended: a client
-//! that claims such a node to change it has changes which the others have not seen, though its applications were answered before.
+//! The server does not store the leases of its previous life. It stores which nodes other clients
+//! have learned of since the grace period ended: a client that claims such a node to change it has
+//! unsent changes that the others have not seen, although its applications have received their
+//! replies.
 //!
-//! The next life of the server does not remember that either. So the store keeps the first number of this life's ranges, from
-//! the moment at which something is learned: a client whose newest range is older was away for a whole life, and is fenced (ADR 66).
+//! The next life of the server does not have this table either. So once a client has learned of a
+//! node, the store keeps the first number of this life's ranges: a client whose newest range is
+//! older was away for a whole life, and is fenced.
+//!
+//! NFSv4 keeps a list of clients in stable storage instead (RFC 8881, section 8.4.3): a write per
+//! session, and a list that grows. Leases in stable storage would be exact, at a write per lease;
+//! voiding all late changes would cost every client its changes when a switch starts later than the
+//! server. At most 65,536 nodes are remembered; beyond that all count.
 
-use std::collections::HashMap;
-
+use crate::store::{ClientId, Store};
 use crate::wire::{Hello, Ino};
 
-use super::Server;
-use crate::store::{ClientId, Store};
+use super::access::Access;
+use super::fences::fence;
 
-/// Nodes that are remembered. Chosen by us: a few megabytes. With more of them, all nodes count as learned.
-pub(super) const MAX_LEARNED: usize = 1 << 16;
-
-/// Nodes of which clients have learned in this life of the server, after the grace period.
-#[derive(Debug)]
-pub(super) struct Learned {
-    /// By whom; `None`: several clients.
-    nodes: HashMap<Ino, Option<ClientId>>,
-    /// How many are remembered.
-    room: usize,
-    is_full: bool,
-}
-
-impl Learned {
-    pub(super) fn new(room: usize) -> Self {
-        Self { nodes: HashMap::new(), room, is_full: false }
+/// Handles the start of a session whose first range starts at `first`. Its client is a latecomer if
+/// all its earlier ranges are from previous lives.
+pub(super) fn note_return<S: Store>(
+    access: &mut Access<S>,
+    session: u64,
+    first: u64,
+    hello: &Hello,
+) {
+    let life = *access.returns.life_starts.get_or_insert(first);
+    let client = ClientId(hello.client);
+    let proven = hello
+        .ranges
+        .iter()
+        .filter(|range| access.proofs.range(client, range.first, range.count) == **range);
+    let newest = proven.map(|range| range.first).max();
+    if newest.is_some_and(|newest| newest < access.returns.returns_from) {
+        fence(access, client);
     }
-
-    fn insert(&mut self, ino: Ino, client: ClientId) {
-        if self.is_full {
-            return;
-        }
-        let by = self.nodes.entry(ino).or_insert(Some(client));
-        if *by != Some(client) {
-            *by = None;
-        }
-        if self.nodes.len() > self.room {
-            (self.is_full, self.nodes) = (true, HashMap::new());
-        }
-    }
-
-    /// Returns whether a client other than this one has learned of a node.
-    fn by_another(&self, ino: Ino, client: ClientId) -> bool {
-        self.is_full || self.nodes.get(&ino).is_some_and(|by| *by != Some(client))
+    if let Some(session) = access.sessions.get_mut(session) {
+        session.is_late = newest.is_some_and(|newest| newest < life);
     }
 }
 
-impl<S: Store> Server<S> {
-    /// Notes that a session begins, whose first range begins at `first`. Its client is a latecomer if all ranges that it had before are of
-    /// lives before.
-    pub(super) fn note_return(&mut self, session: u64, first: u64, hello: &Hello) {
-        let life = *self.life_starts.get_or_insert(first);
-        let client = ClientId(hello.client);
-        let proven = hello
-            .ranges
-            .iter()
-            .filter(|range| self.proofs.range(client, range.first, range.count) == **range);
-        let newest = proven.map(|range| range.first).max();
-        if newest.is_some_and(|newest| newest < self.returns_from) {
-            self.fence(client);
-        }
-        if let Some(session) = self.sessions.get_mut(session) {
-            session.is_late = newest.is_some_and(|newest| newest < life);
-        }
+/// Records that a client learns of a node in its stored state.
+pub(super) fn note_learned<S: Store>(access: &mut Access<S>, client: ClientId, ino: Ino) {
+    if access.is_grace() {
+        return;
     }
-
-    /// Notes that a client learns of a node as it is in the store.
-    pub(super) fn note_learned(&mut self, client: ClientId, ino: Ino) {
-        if self.is_grace() {
-            return;
-        }
-        self.learned.insert(ino, client);
-        if let Some(first) = self.life_starts.filter(|first| *first > self.store.returns_from())
-            && let Err(error) = self.store.set_returns_from(first)
-        {
-            self.is_broken = true;
-            self.store_error = Some(error);
-        }
-    }
-
-    /// Fences a latecomer that claims a node to change it, if another client has learned of the node.
-    pub(super) fn check_late_claim(&mut self, session: u64, ino: Ino) {
-        let Some(session) = self.sessions.get(session).filter(|session| session.is_late) else {
-            return;
-        };
-        if self.learned.by_another(ino, session.client) {
-            self.fence(session.client);
-        }
+    access.returns.learned.insert(ino, client);
+    if let Some(first) =
+        access.returns.life_starts.filter(|first| *first > access.store.returns_from())
+        && let Err(error) = access.store.set_returns_from(first)
+    {
+        access.break_down(error);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Fences a latecomer that claims a node to change it, if another client has learned of the node.
+pub(super) fn check_late_claim<S: Store>(access: &mut Access<S>, session: u64, ino: Ino) {
+    let Some(session) = access.sessions.get(session).filter(|session| session.is_late) else {
+        return;
+    };
+    if access.returns.learned.by_another(ino, session.client) {
+        fence(access, session.client);
+    }
+}
 
-    #[test]
-    fn what_only_the_client_itself_has_learned_does_not_count() {
-        let mut learned = Learned::new(2);
-        let (one, other) = (ClientId([1; 16]), ClientId([2; 16]));
-        learned.insert(Ino(5), one);
-        learned.insert(Ino(5), one);
-        assert!(!learned.by_another(Ino(5), one) && learned.by_another(Ino(5), other));
-        learned.insert(Ino(5), other);
-        assert!(learned.by_another(Ino(5), one) && learned.by_another(Ino(5), other));
-        assert!(!learned.by_another(Ino(6), one));
-        learned.insert(Ino(6), one);
-        learned.insert(Ino(7), one);
-        assert!(learned.by_another(Ino(8), one), "all nodes count");
+/// Records that a session learns of a node in its stored state.
+pub(super) fn reveal<S: Store>(access: &mut Access<S>, session: u64, ino: Ino) {
+    let client = access.sessions.get(session).map(|session| session.client);
+    if let Some(client) = client {
+        note_learned(access, client, ino);
+    }
+    let Some(owner) = access.returns.abandoned.owner(ino) else { return };
+    if client != Some(owner) {
+        fence(access, owner);
     }
 }

@@ -1,6 +1,6 @@
-//! Leases: which sessions hold which node, and how.
+//! Leases: the sessions with a lease on each node, and its kind.
 //!
-//! A table without time and without waiting. Invariant FSSERVE-1 is kept here: [`Leases::set`] asserts it.
+//! A table without time and without waiting. [`Leases::set`] asserts FSSERVE-1.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +9,8 @@ use crate::wire::{Ino, LeaseKind};
 /// All leases.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
-    // Never iterated, so its order does not matter. Holders of a node are in the order of their sessions.
+    // Never iterated, so its order does not matter. Holders of a node are in the order of their
+    // sessions.
     nodes: HashMap<Ino, Vec<(u64, LeaseKind)>>,
     sessions: BTreeMap<u64, BTreeSet<Ino>>,
 }
@@ -25,7 +26,7 @@ pub(super) const fn is_conflict(one: LeaseKind, other: LeaseKind) -> bool {
 }
 
 impl Leases {
-    /// Returns what a session holds.
+    /// Returns a session's lease on a node.
     pub(super) fn held(&self, session: u64, ino: Ino) -> LeaseKind {
         let holder = self.holders(ino).iter().find(|(holder, _)| *holder == session);
         holder.map_or(LeaseKind::None, |(_, kind)| *kind)
@@ -42,11 +43,11 @@ impl Leases {
         others.any(|(_, held)| is_conflict(*held, kind))
     }
 
-    /// Sets what a session holds.
+    /// Sets a session's lease on a node.
     ///
     /// # Panics
     ///
-    /// If another session's lease prevents it.
+    /// If another session's lease conflicts.
     pub(super) fn set(&mut self, session: u64, ino: Ino, kind: LeaseKind) {
         assert!(!self.is_taken(session, ino, kind), "FSSERVE-1: node {ino} is leased to another");
         if kind == LeaseKind::None {
@@ -78,7 +79,7 @@ impl Leases {
         }
     }
 
-    /// Takes all leases of a session and returns their nodes.
+    /// Removes all leases of a session and returns their nodes.
     pub(super) fn end(&mut self, session: u64) -> BTreeSet<Ino> {
         let nodes = self.sessions.get(&session).cloned().unwrap_or_default();
         for ino in &nodes {

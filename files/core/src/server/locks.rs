@@ -1,4 +1,5 @@
-//! Locks of byte ranges (`fcntl`) and of whole files (`flock`), which wait and detect deadlocks as Linux' do.
+//! Locks of byte ranges (`fcntl`) and of whole files (`flock`), with waiting and deadlock detection
+//! as in Linux.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +43,7 @@ impl FileLocks {
         self.held.iter().find(|held| held.conflicts(wanted))
     }
 
-    /// Gives a range to an owner, or takes it away; what it had of the range before is replaced.
+    /// Replaces an owner's locks in a range.
     fn set(&mut self, wanted: HeldLock, counts: &mut Counts) {
         let before = self.held.len();
         held_locks::replace(&mut self.held, wanted);
@@ -50,7 +51,7 @@ impl FileLocks {
         *count = (*count + self.held.len()).saturating_sub(before);
     }
 
-    /// Grants what waits, in the order of arrival.
+    /// Grants waiting requests, in the order of arrival.
     fn grant(&mut self, granted: &mut Vec<CallToken>, counts: &mut Counts) {
         let mut at = 0;
         while at < self.waiting.len() {
@@ -61,13 +62,13 @@ impl FileLocks {
             let (lock, call) = self.waiting.remove(at);
             self.set(lock, counts);
             granted.push(call);
-            // A lock that replaces a stronger one of its owner may free others.
+            // A lock that replaces a stronger one of its owner may permit others.
             at = 0;
         }
     }
 }
 
-/// What became of a lock request.
+/// Outcome of a lock request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LockOutcome {
     Taken,
@@ -90,13 +91,14 @@ pub(super) struct EndedLocks {
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     files: BTreeMap<Ino, FileLocks>,
-    /// Files at which an owner waits.
+    /// Files with waiting requests of an owner.
     waits: BTreeMap<Holder, BTreeSet<Ino>>,
     counts: Counts,
 }
 
 impl Locks {
-    /// Takes or releases a lock. `wait` is the request that waits if it must; what others got by that is added to `granted`.
+    /// Acquires or releases a lock. `wait` is the request that waits on a conflict; requests that
+    /// are granted as a result are added to `granted`.
     pub(super) fn lock(
         &mut self,
         ino: Ino,
@@ -218,7 +220,7 @@ impl Locks {
         held.filter(|held| held.conflicts(wanted)).map(|held| held.holder).collect()
     }
 
-    /// Withdraws what an owner waits for at a file.
+    /// Withdraws the waiting requests of an owner for a file.
     pub(super) fn cancel(&mut self, ino: Ino, holder: Holder) -> Vec<CallToken> {
         let Some(file) = self.files.get_mut(&ino) else { return Vec::new() };
         let waiting = file.waiting.extract_if(.., |(lock, _)| lock.holder == holder);
@@ -227,7 +229,7 @@ impl Locks {
         withdrawn
     }
 
-    /// Releases what a session has, and withdraws what it waits for.
+    /// Releases the locks of a session, and withdraws its waiting requests.
     pub(super) fn end(&mut self, session: u64) -> EndedLocks {
         let mut ended = EndedLocks::default();
         let files: Vec<Ino> = self.files.keys().copied().collect();

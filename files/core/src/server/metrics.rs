@@ -1,18 +1,10 @@
-//! What a server counts.
+//! Counters of a server.
 
 use crate::wire::RequestKind;
 
-use super::Server;
+use super::access::Access;
+use super::output::Counters;
 use crate::store::{Store, StoreMetrics};
-use crate::tally::Tally;
-
-/// What the server has done since it began.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
-    pub(super) requests: Tally<{ RequestKind::ALL.len() }>,
-    pub(super) recalls: u64,
-    pub(super) batches: u64,
-}
 
 /// Counters and gauges of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,12 +24,12 @@ pub struct ServerMetrics {
     pub exclusive: u64,
     /// Requests that wait until another client has given back a lease.
     pub waiting: u64,
-    /// What the store has counted.
+    /// Counters of the store.
     pub store: StoreMetrics,
 }
 
 impl ServerMetrics {
-    /// Adds what another server of the same process has counted.
+    /// Adds the counters of another server of the same process.
     pub fn add(&mut self, other: &Self) {
         if self.requests.is_empty() {
             self.requests.clone_from(&other.requests);
@@ -55,21 +47,20 @@ impl ServerMetrics {
     }
 }
 
-impl<S: Store> Server<S> {
-    /// Returns counters and gauges.
-    pub fn metrics(&self) -> ServerMetrics {
-        let leases = self.sessions.iter().map(|(number, _)| self.leases.counts(number));
-        let (shared, exclusive) =
-            leases.fold((0, 0), |all, leases| (all.0 + leases.0, all.1 + leases.1));
-        ServerMetrics {
-            requests: self.counters.requests.of(RequestKind::ALL),
-            recalls: self.counters.recalls,
-            batches: self.counters.batches,
-            sessions: self.sessions.len() as u64,
-            shared,
-            exclusive,
-            waiting: self.queue.iter().count() as u64,
-            store: self.store.metrics(),
-        }
+/// Returns the counters and gauges of a server.
+pub(super) fn metrics<S: Store>(access: &Access<S>, counters: &Counters) -> ServerMetrics {
+    let leases = &access.holdings.leases;
+    let counts = access.sessions.iter().map(|(number, _)| leases.counts(number));
+    let (shared, exclusive) =
+        counts.fold((0, 0), |all, leases| (all.0 + leases.0, all.1 + leases.1));
+    ServerMetrics {
+        requests: counters.requests.of(RequestKind::ALL),
+        recalls: counters.recalls,
+        batches: counters.batches,
+        sessions: access.sessions.len() as u64,
+        shared,
+        exclusive,
+        waiting: access.holdings.queue.iter().count() as u64,
+        store: access.store.metrics(),
     }
 }

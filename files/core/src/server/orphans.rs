@@ -1,24 +1,21 @@
-//! Orphans: nodes without a name that some client still has open.
+//! Orphans: nodes without a name that a client still has open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::wire::{Ino, LeaseKind};
-
-use super::Server;
-use crate::store::Store;
+use crate::wire::Ino;
 
 /// An orphan.
 #[derive(Debug, Default)]
 struct Orphan {
     /// Sessions that have it open.
     holders: BTreeSet<u64>,
-    /// Sessions that may have it open, and were asked.
+    /// Sessions that may have it open, and whose answer is missing.
     undecided: BTreeSet<u64>,
 }
 
-/// In place of the clients of an earlier life of the server among the undecided sessions, until the grace period
-/// ends. No session has this number.
-const ABSENT: u64 = 0;
+/// Placeholder among the undecided sessions for clients of an earlier life of the server, until the
+/// grace period ends. No session has this number.
+pub(super) const ABSENT: u64 = 0;
 
 /// All orphans.
 #[derive(Debug, Default)]
@@ -39,7 +36,7 @@ impl Orphans {
         self.nodes.remove(&ino);
     }
 
-    /// Notes the answer of a session that was asked. An answer that a Close has overtaken counts no more.
+    /// Records the answer of a session. An answer that a Close has overtaken is ignored.
     pub(super) fn decide(&mut self, session: u64, ino: Ino, is_open: bool) {
         if let Some(orphan) = self.nodes.get_mut(&ino)
             && orphan.undecided.remove(&session)
@@ -49,7 +46,7 @@ impl Orphans {
         }
     }
 
-    /// Notes that a session has closed a node; false if the node is no orphan.
+    /// Records that a session has closed a node; false if the node is no orphan.
     pub(super) fn close(&mut self, session: u64, ino: Ino) -> bool {
         let Some(orphan) = self.nodes.get_mut(&ino) else { return false };
         orphan.undecided.remove(&session);
@@ -57,7 +54,8 @@ impl Orphans {
         true
     }
 
-    /// Notes that a session has ended, and returns the nodes that it had open, or may have had open.
+    /// Removes a session that has ended, and returns the nodes that it had open, or may have had
+    /// open.
     pub(super) fn end(&mut self, session: u64) -> Vec<Ino> {
         let mut nodes = Vec::new();
         for (ino, orphan) in &mut self.nodes {
@@ -68,47 +66,11 @@ impl Orphans {
         nodes
     }
 
-    /// Takes out a node that no session has open.
-    fn take_unused(&mut self, ino: Ino) -> bool {
+    /// Removes a node that no session has open.
+    pub(super) fn take_unused(&mut self, ino: Ino) -> bool {
         let orphan = self.nodes.get(&ino);
         let is_unused =
             orphan.is_some_and(|node| node.holders.is_empty() && node.undecided.is_empty());
         is_unused && self.nodes.remove(&ino).is_some()
-    }
-}
-
-impl<S: Store> Server<S> {
-    /// Keeps a node without a name until each session that has it open has closed it: asks all that may have.
-    pub(super) fn keep_orphan(&mut self, ino: Ino, remover: Option<u64>, is_closed: bool) {
-        let others = self.sessions.iter();
-        let mut undecided: BTreeSet<u64> = others
-            .filter(|(number, session)| Some(*number) != remover && session.has_heard_of(ino))
-            .map(|(number, _)| number)
-            .collect();
-        for session in &undecided {
-            self.recalls.request(*session, ino, LeaseKind::None, true, self.now);
-        }
-        if self.is_grace() {
-            undecided.insert(ABSENT);
-        }
-        self.orphans.insert(ino, remover.filter(|_| !is_closed), undecided);
-        self.drop_if_unused(ino);
-    }
-
-    /// Asks about all orphans, when all clients that have one open have returned.
-    pub(super) fn ask_about_orphans(&mut self) {
-        for ino in self.store.orphans() {
-            self.keep_orphan(ino, None, true);
-            self.orphans.decide(ABSENT, ino, false);
-            self.drop_if_unused(ino);
-        }
-    }
-
-    /// Removes an orphan if no session has it open any more.
-    pub(super) fn drop_if_unused(&mut self, ino: Ino) {
-        if self.orphans.take_unused(ino) {
-            self.store.drop_orphan(ino);
-            self.forget_node(ino);
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! Requests that wait for leases, in the order of their arrival.
 //!
-//! A request that waits keeps its place at each node it needs: a later request for one of these nodes waits behind it, even
-//! where the node itself is free. So a request for many nodes is not starved by requests for few.
+//! A waiting request keeps its place at each node it needs: a later request for one of these nodes
+//! waits behind it, even if the node itself is free. So requests for few nodes cannot starve a
+//! request for many.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +61,7 @@ impl Queue {
         self.waiting.insert(ticket, waiting);
     }
 
-    /// Takes a request out. What waited behind it becomes ready.
+    /// Removes a request. Requests behind it become ready.
     pub(super) fn remove(&mut self, ticket: u64) -> Option<Waiting> {
         let waiting = self.waiting.remove(&ticket)?;
         self.ready.remove(&ticket);
@@ -91,7 +92,7 @@ impl Queue {
         })
     }
 
-    /// Makes ready what waits for a node.
+    /// Makes the requests for a node ready.
     pub(super) fn touch(&mut self, ino: Ino) {
         self.ready.extend(self.nodes.get(&ino).into_iter().flatten());
     }
@@ -101,7 +102,7 @@ impl Queue {
         self.ready.extend(self.waiting.keys());
     }
 
-    /// Takes the first ticket that is ready.
+    /// Removes and returns the first ready ticket.
     pub(super) fn pop_ready(&mut self) -> Option<u64> {
         self.ready.pop_first()
     }
@@ -111,12 +112,12 @@ impl Queue {
         self.waiting.get(&ticket)
     }
 
-    /// Changes what a waiting request needs: the path that it walks has changed, or it got farther.
+    /// Changes the needs of a waiting request: its path has changed, or the walk has advanced.
     pub(super) fn set_needs(&mut self, ticket: u64, needs: Needs) {
         if self.waiting.get(&ticket).is_none_or(|waiting| waiting.needs == needs) {
             return;
         }
-        // Removing and inserting makes ready what waited behind the needs that are gone.
+        // Removing and inserting makes requests behind the dropped needs ready.
         if let Some(waiting) = self.remove(ticket) {
             self.insert(ticket, Waiting { needs, ..waiting });
         }

@@ -6,165 +6,174 @@ use crate::wire::{
 };
 use bytes::Bytes;
 
-use super::Server;
-use super::grants::Attempt;
+use super::access::Access;
+use super::attempt::Attempt;
+use super::grants::{is_readable, offer};
+use super::latecomers::reveal;
 use super::queue::Needs;
 use super::settings::MAX_INLINE;
 use crate::store::Store;
 
-impl<S: Store> Server<S> {
-    /// Walks a path.
-    pub(super) fn look_up(&mut self, ticket: u64, session: u64, look_up: &LookUp) -> Attempt {
-        if !self.is_valid(session, look_up.start) {
-            return Attempt::failed(Errno::STALE);
+/// Walks a path.
+pub(super) fn look_up<S: Store>(
+    access: &mut Access<S>,
+    ticket: u64,
+    session: u64,
+    look_up: &LookUp,
+) -> Attempt {
+    if !access.is_valid(session, look_up.start) {
+        return Attempt::failed(Errno::STALE);
+    }
+    let start = look_up.start.ino;
+    let mut needs = Needs::from([(start, LeaseKind::Shared)]);
+    if !is_readable(access, ticket, session, start) {
+        return Attempt::Blocked(needs);
+    }
+    let attributes = match access.store.attributes(start) {
+        Ok(attributes) => attributes,
+        Err(errno) => return Attempt::failed(errno),
+    };
+    let mut found = vec![(start, attributes)];
+    let mut end = None;
+    for name in &look_up.path {
+        let (directory, attributes) = found[found.len() - 1];
+        if attributes.kind != NodeKind::Directory {
+            end = Some(Step::Failed(Errno::NOTDIR));
+            break;
         }
-        let start = look_up.start.ino;
-        let mut needs = Needs::from([(start, LeaseKind::Shared)]);
-        if !self.is_readable(ticket, session, start) {
-            return Attempt::Blocked(needs);
-        }
-        let attributes = match self.store.attributes(start) {
-            Ok(attributes) => attributes,
-            Err(errno) => return Attempt::failed(errno),
-        };
-        let mut found = vec![(start, attributes)];
-        let mut end = None;
-        for name in &look_up.path {
-            let (directory, attributes) = found[found.len() - 1];
-            if attributes.kind != NodeKind::Directory {
-                end = Some(Step::Failed(Errno::NOTDIR));
+        match access.store.look_up(directory, name) {
+            Ok(Some((ino, attributes))) => {
+                needs.insert(ino, LeaseKind::Shared);
+                if !is_readable(access, ticket, session, ino) {
+                    return Attempt::Blocked(needs);
+                }
+                found.push((ino, attributes));
+            }
+            Ok(None) => {
+                end = Some(Step::Absent);
                 break;
             }
-            match self.store.look_up(directory, name) {
-                Ok(Some((ino, attributes))) => {
-                    needs.insert(ino, LeaseKind::Shared);
-                    if !self.is_readable(ticket, session, ino) {
-                        return Attempt::Blocked(needs);
-                    }
-                    found.push((ino, attributes));
-                }
-                Ok(None) => {
-                    end = Some(Step::Absent);
-                    break;
-                }
-                Err(errno) => {
-                    end = Some(Step::Failed(errno));
-                    break;
-                }
+            Err(errno) => {
+                end = Some(Step::Failed(errno));
+                break;
             }
         }
-        let last = found.len() - 1;
-        let entries = found.into_iter().enumerate().map(|(at, (ino, attributes))| {
-            let is_target = at == last && end.is_none();
-            let wanted =
-                if is_target { look_up.lease } else { look_up.lease.min(LeaseKind::Shared) };
-            let contents = if at == last {
-                self.contents(ino, &attributes, look_up.inline.min(MAX_INLINE))
-            } else {
-                None
-            };
-            self.entry(ticket, session, ino, attributes, wanted, contents)
-        });
-        let mut entries = entries.collect::<Vec<_>>().into_iter();
-        let Some(start) = entries.next() else { return Attempt::failed(Errno::STALE) };
-        let steps = entries.map(Step::Found).chain(end).collect();
-        Response::Found { start, steps }.into()
     }
+    let last = found.len() - 1;
+    let entries = found.into_iter().enumerate().map(|(at, (ino, attributes))| {
+        let is_target = at == last && end.is_none();
+        let wanted = if is_target { look_up.lease } else { look_up.lease.min(LeaseKind::Shared) };
+        let contents = if at == last {
+            contents(access, ino, &attributes, look_up.inline.min(MAX_INLINE))
+        } else {
+            None
+        };
+        entry(access, ticket, session, ino, attributes, wanted, contents)
+    });
+    let mut entries = entries.collect::<Vec<_>>().into_iter();
+    let Some(start) = entries.next() else { return Attempt::failed(Errno::STALE) };
+    let steps = entries.map(Step::Found).chain(end).collect();
+    Response::Found { start, steps }.into()
+}
 
-    /// Makes an entry of a node that is readable, and grants a lease on it.
-    pub(super) fn entry(
-        &mut self,
-        ticket: u64,
-        session: u64,
-        ino: Ino,
-        attributes: Attributes,
-        wanted: LeaseKind,
-        contents: Option<Bytes>,
-    ) -> Entry {
-        let lease = self.offer(ticket, session, ino, wanted);
-        self.entry_with(session, ino, attributes, lease, contents)
+/// Makes an entry of a node that is readable, and grants a lease on it.
+pub(super) fn entry<S: Store>(
+    access: &mut Access<S>,
+    ticket: u64,
+    session: u64,
+    ino: Ino,
+    attributes: Attributes,
+    wanted: LeaseKind,
+    contents: Option<Bytes>,
+) -> Entry {
+    let lease = offer(access, ticket, session, ino, wanted);
+    entry_with(access, session, ino, attributes, lease, contents)
+}
+
+/// Makes an entry with a lease that the session has.
+pub(super) fn entry_with<S: Store>(
+    access: &mut Access<S>,
+    session: u64,
+    ino: Ino,
+    attributes: Attributes,
+    lease: LeaseKind,
+    contents: Option<Bytes>,
+) -> Entry {
+    reveal(access, session, ino);
+    if let Some(session) = access.sessions.get_mut(session) {
+        session.note(ino);
     }
+    Entry { handle: access.proofs.handle(ino), attributes, lease, contents }
+}
 
-    /// Makes an entry with a lease that the session has.
-    pub(super) fn entry_with(
-        &mut self,
-        session: u64,
-        ino: Ino,
-        attributes: Attributes,
-        lease: LeaseKind,
-        contents: Option<Bytes>,
-    ) -> Entry {
-        self.reveal(session, ino);
-        if let Some(session) = self.sessions.get_mut(session) {
-            session.note(ino);
+/// Returns the target of a link, or the contents of a file of at most `inline` bytes.
+pub(super) fn contents<S: Store>(
+    access: &mut Access<S>,
+    ino: Ino,
+    attributes: &Attributes,
+    inline: u32,
+) -> Option<Bytes> {
+    match attributes.kind {
+        NodeKind::Symlink => access.store.target(ino).ok(),
+        NodeKind::File if inline > 0 && attributes.size <= u64::from(inline) => {
+            let contents = access.store.read(ino, 0, inline).ok()?;
+            // A file that grew since its attributes were read is left out.
+            (contents.len() as u64 == attributes.size).then_some(contents)
         }
-        Entry { handle: self.proofs.handle(ino), attributes, lease, contents }
+        _ => None,
     }
+}
 
-    /// Returns the target of a link, or the contents of a file of at most `inline` bytes.
-    pub(super) fn contents(
-        &mut self,
-        ino: Ino,
-        attributes: &Attributes,
-        inline: u32,
-    ) -> Option<Bytes> {
-        match attributes.kind {
-            NodeKind::Symlink => self.store.target(ino).ok(),
-            NodeKind::File if inline > 0 && attributes.size <= u64::from(inline) => {
-                let contents = self.store.read(ino, 0, inline).ok()?;
-                // A file that grew since its attributes were read is left out.
-                (contents.len() as u64 == attributes.size).then_some(contents)
+/// Reads ranges of files.
+pub(super) fn read<S: Store>(
+    access: &mut Access<S>,
+    ticket: u64,
+    session: u64,
+    ranges: &[NodeRange],
+) -> Attempt {
+    if !ranges.iter().all(|range| access.is_valid(session, range.file)) {
+        return Attempt::failed(Errno::STALE);
+    }
+    if !ranges.iter().all(|range| is_readable(access, ticket, session, range.file.ino)) {
+        let needs = ranges.iter().map(|range| (range.file.ino, LeaseKind::Shared));
+        return Attempt::Blocked(needs.collect());
+    }
+    let mut lengths = Vec::with_capacity(ranges.len());
+    let mut payload = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let ino = range.file.ino;
+        reveal(access, session, ino);
+        let read = access.store.read(ino, range.offset, range.length);
+        let read = read.and_then(|bytes| Ok((bytes, access.store.attributes(ino)?.version)));
+        match read {
+            Ok((mut bytes, version)) => {
+                bytes.truncate(range.length as usize);
+                lengths.push((bytes.len() as u32, version));
+                payload.push(bytes);
             }
-            _ => None,
+            Err(errno) => return Attempt::failed(errno),
         }
     }
+    Attempt::Done(encode(&Response::ReadDone(lengths)), payload)
+}
 
-    /// Reads ranges of files.
-    pub(super) fn read(&mut self, ticket: u64, session: u64, ranges: &[NodeRange]) -> Attempt {
-        if !ranges.iter().all(|range| self.is_valid(session, range.file)) {
-            return Attempt::failed(Errno::STALE);
-        }
-        if !ranges.iter().all(|range| self.is_readable(ticket, session, range.file.ino)) {
-            let needs = ranges.iter().map(|range| (range.file.ino, LeaseKind::Shared));
-            return Attempt::Blocked(needs.collect());
-        }
-        let mut lengths = Vec::with_capacity(ranges.len());
-        let mut payload = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            let ino = range.file.ino;
-            self.reveal(session, ino);
-            let read = self.store.read(ino, range.offset, range.length);
-            let read = read.and_then(|bytes| Ok((bytes, self.store.attributes(ino)?.version)));
-            match read {
-                Ok((mut bytes, version)) => {
-                    bytes.truncate(range.length as usize);
-                    lengths.push((bytes.len() as u32, version));
-                    payload.push(bytes);
-                }
-                Err(errno) => return Attempt::failed(errno),
-            }
-        }
-        Attempt::Done(encode(&Response::ReadDone(lengths)), payload)
+/// Serves a request that reads one node.
+pub(super) fn read_node<S: Store>(
+    access: &mut Access<S>,
+    ticket: u64,
+    session: u64,
+    node: Handle,
+    read: impl FnOnce(&mut S, Ino) -> Result<Response, Errno>,
+) -> Attempt {
+    if !access.is_valid(session, node) {
+        return Attempt::failed(Errno::STALE);
     }
-
-    /// Serves a request that reads one node.
-    pub(super) fn read_node(
-        &mut self,
-        ticket: u64,
-        session: u64,
-        node: Handle,
-        read: impl FnOnce(&mut S, Ino) -> Result<Response, Errno>,
-    ) -> Attempt {
-        if !self.is_valid(session, node) {
-            return Attempt::failed(Errno::STALE);
-        }
-        if !self.is_readable(ticket, session, node.ino) {
-            return Attempt::Blocked(Needs::from([(node.ino, LeaseKind::Shared)]));
-        }
-        self.reveal(session, node.ino);
-        match read(&mut self.store, node.ino) {
-            Ok(response) => response.into(),
-            Err(errno) => Attempt::failed(errno),
-        }
+    if !is_readable(access, ticket, session, node.ino) {
+        return Attempt::Blocked(Needs::from([(node.ino, LeaseKind::Shared)]));
+    }
+    reveal(access, session, node.ino);
+    match read(&mut access.store, node.ino) {
+        Ok(response) => response.into(),
+        Err(errno) => Attempt::failed(errno),
     }
 }

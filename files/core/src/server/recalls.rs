@@ -1,4 +1,4 @@
-//! The table of recalls: what is asked of each session, in which callback, and since when.
+//! The table of recalls: the requested leases of each session, in which callback, and since when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,11 +8,11 @@ use crate::wire::{Ino, LeaseKind};
 
 use super::effect::CallbackToken;
 
-/// What is asked of a session about a node.
+/// A recall of a session's lease on a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recall {
     pub(super) keep: LeaseKind,
-    /// Whether a waiting request needs the lease: only then the session's life depends on the answer.
+    /// Whether a waiting request needs the lease: only then the session ends without an answer.
     pub(super) is_needed: bool,
     pub(super) is_removed: bool,
 }
@@ -26,7 +26,7 @@ impl Recall {
         }
     }
 
-    /// Whether this asks for all that the other one asks for.
+    /// Returns whether this recall includes the other one.
     fn covers(self, other: Self) -> bool {
         self.keep <= other.keep
             && self.is_needed >= other.is_needed
@@ -34,7 +34,7 @@ impl Recall {
     }
 }
 
-/// Recalls of several nodes, and since when the oldest one is wanted.
+/// Recalls of several nodes, and the time of the oldest one.
 #[derive(Debug)]
 pub(super) struct Recalled {
     pub(super) nodes: BTreeMap<Ino, Recall>,
@@ -90,7 +90,7 @@ impl SessionRecalls {
         all.map(|recalled| recalled.since).min()
     }
 
-    /// Returns since when an answer is wanted that no request needs.
+    /// Returns the time of the oldest unanswered recall that no request needs.
     pub(super) fn asked_since(&self) -> Option<Duration> {
         let asked = self.all().filter(|recalled| recalled.counts.1 > 0);
         asked.map(|recalled| recalled.since).min()
@@ -102,7 +102,7 @@ impl SessionRecalls {
         pending.insert(ino, recall);
     }
 
-    /// Takes the nodes of the next call: none that is in another call already.
+    /// Removes and returns the nodes of the next call. None of them is in another call.
     pub(super) fn next_call(&mut self) -> Option<Recalled> {
         let pending = self.pending.as_mut()?;
         let outstanding = &self.outstanding;
@@ -143,7 +143,7 @@ impl Recalls {
         CallbackToken(self.last)
     }
 
-    /// Asks a session to give a lease back, or, if `is_removed`, whether it has the node open.
+    /// Adds a recall of a lease or, if `is_removed`, a question whether the node is open.
     pub(super) fn request(
         &mut self,
         session: u64,
@@ -164,21 +164,21 @@ impl Recalls {
         }
     }
 
-    /// Returns what recalls let a session keep of a node; `None` without a recall.
+    /// Returns the lease that recalls let a session keep on a node; `None` without a recall.
     pub(super) fn keep(&self, session: u64, ino: Ino) -> Option<LeaseKind> {
         let recalls = self.sessions.get(&session)?;
         let nodes = recalls.all().filter_map(|recalled| recalled.nodes.get(&ino));
         nodes.map(|recall| recall.keep).min()
     }
 
-    /// Sends a session's recalls again: it was heard.
+    /// Sends a session's recalls again: a request of it has arrived.
     pub(super) fn wake(&mut self, session: u64) {
         if self.sessions.get(&session).is_some_and(|recalls| recalls.pending.is_some()) {
             self.due.insert(session);
         }
     }
 
-    /// Withdraws a recall that was not sent: the client has given the lease back by itself.
+    /// Withdraws a recall that was not sent: the client has returned the lease without it.
     pub(super) fn forget(&mut self, session: u64, ino: Ino, kept: LeaseKind) {
         let Some(recalls) = self.sessions.get_mut(&session) else { return };
         if let Some(pending) = &mut recalls.pending {
@@ -209,7 +209,7 @@ impl Recalls {
         }
     }
 
-    /// Takes questions about removed nodes that were not answered since `limit`.
+    /// Removes and returns questions about removed nodes that were not answered since `limit`.
     pub(super) fn give_up(&mut self, session: u64, limit: Duration) -> Vec<Ino> {
         let mut nodes = Vec::new();
         let Some(recalls) = self.sessions.get_mut(&session) else { return nodes };

@@ -1,15 +1,16 @@
-//! Checks of a batch before it is appended: proofs, own numbers, and the leases that its changes need.
+//! Checks of a batch before it is appended: proofs, own numbers, and the leases that its changes
+//! need.
 
 use std::collections::BTreeSet;
 
 use crate::wire::{Errno, Handle, Ino, LeaseKind, Record};
 
-use super::Server;
+use super::access::Access;
 use super::session::Session;
-use super::settings::MAX_CREATED_LEASES;
+use super::settings::{MAX_CREATED_LEASES, ServerSettings};
 use crate::store::Store;
 
-/// What a record means for leases and orphans, once it is applied.
+/// Effect of a record on leases and orphans, once it is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeEvent {
     /// The node is new, and has a name.
@@ -24,7 +25,7 @@ pub(super) enum NodeEvent {
     Closed,
 }
 
-/// What a batch means, by record.
+/// Effects of a batch, by record.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub(super) events: Vec<(u32, Ino, NodeEvent)>,
@@ -48,42 +49,40 @@ impl From<Errno> for Objection {
 }
 
 struct Checker<'a, S> {
-    server: &'a Server<S>,
+    access: &'a Access<S>,
     number: u64,
     session: &'a Session,
     changes: Changes,
 }
 
-impl<S: Store> Server<S> {
-    /// Checks the records of a batch, in order. The first objection counts.
-    pub(super) fn check_records(
-        &self,
-        number: u64,
-        session: &Session,
-        records: &[Record],
-    ) -> Result<Changes, Objection> {
-        let is_close = |record: &Record| matches!(record, Record::Close { .. });
-        let is_read_only = self.settings.read_only || session.read_only;
-        if is_read_only && !records.iter().all(is_close) {
-            return Err(Errno::ROFS.into());
-        }
-        let mut checker = Checker { server: self, number, session, changes: Changes::default() };
-        for (at, record) in records.iter().enumerate() {
-            checker.record(at as u32, record)?;
-        }
-        let leases = self.leases.count(number) + checker.changes.acquired.len();
-        if leases > MAX_CREATED_LEASES { Err(Errno::NFILE.into()) } else { Ok(checker.changes) }
+/// Checks the records of a batch, in order. The first objection counts.
+pub(super) fn check_records<S: Store>(
+    access: &Access<S>,
+    number: u64,
+    session: &Session,
+    records: &[Record],
+) -> Result<Changes, Objection> {
+    let is_close = |record: &Record| matches!(record, Record::Close { .. });
+    let is_read_only = access.settings.read_only || session.read_only;
+    if is_read_only && !records.iter().all(is_close) {
+        return Err(Errno::ROFS.into());
     }
+    let mut checker = Checker { access, number, session, changes: Changes::default() };
+    for (at, record) in records.iter().enumerate() {
+        checker.record(at as u32, record)?;
+    }
+    let leases = access.holdings.leases.count(number) + checker.changes.acquired.len();
+    if leases > MAX_CREATED_LEASES { Err(Errno::NFILE.into()) } else { Ok(checker.changes) }
+}
 
-    /// Replaces owners by the one to which all clients are squashed.
-    pub(super) fn squash(&self, records: &mut [Record]) {
-        let Some(owner) = self.settings.squash else { return };
-        for record in records {
-            match record {
-                Record::Create { uid, gid, .. } => (*uid, *gid) = (owner, owner),
-                Record::SetAttributes { set, .. } => (set.uid, set.gid) = (None, None),
-                _ => {}
-            }
+/// Replaces all owners by the owner to which clients are squashed.
+pub(super) fn squash(settings: &ServerSettings, records: &mut [Record]) {
+    let Some(owner) = settings.squash else { return };
+    for record in records {
+        match record {
+            Record::Create { uid, gid, .. } => (*uid, *gid) = (owner, owner),
+            Record::SetAttributes { set, .. } => (set.uid, set.gid) = (None, None),
+            _ => {}
         }
     }
 }
@@ -98,7 +97,7 @@ impl<S: Store> Checker<'_, S> {
                 if !self.session.owns(*ino) {
                     return Err(Errno::INVAL.into());
                 }
-                if self.server.leases.is_taken(self.number, *ino, LeaseKind::Exclusive) {
+                if self.access.holdings.leases.is_taken(self.number, *ino, LeaseKind::Exclusive) {
                     return Err(Errno::STALE.into());
                 }
                 self.changes.acquired.insert(*ino);
@@ -136,9 +135,10 @@ impl<S: Store> Checker<'_, S> {
             Record::CopyRange { from, to, .. } => {
                 self.changed(*to)?;
                 let from = self.valid(*from)?;
-                // What is copied must be what the client would read.
+                // The copied contents must be those that the client would read.
                 let is_own = self.changes.acquired.contains(&from);
-                if !is_own && self.server.leases.held(self.number, from) == LeaseKind::None {
+                if !is_own && self.access.holdings.leases.held(self.number, from) == LeaseKind::None
+                {
                     return Err(Errno::STALE.into());
                 }
             }
@@ -156,32 +156,33 @@ impl<S: Store> Checker<'_, S> {
 
     fn valid(&self, node: Handle) -> Result<Ino, Objection> {
         let is_own = node.proof == 0 && self.session.owns(node.ino);
-        let is_valid = is_own || self.server.proofs.is_made(node);
+        let is_valid = is_own || self.access.proofs.is_made(node);
         if is_valid { Ok(node.ino) } else { Err(Errno::STALE.into()) }
     }
 
     fn is_exclusive(&self, ino: Ino) -> bool {
-        self.server.leases.held(self.number, ino) == LeaseKind::Exclusive
+        self.access.holdings.leases.held(self.number, ino) == LeaseKind::Exclusive
     }
 
-    /// A node whose contents, attributes or directory change: the client must have an exclusive lease.
+    /// Checks a change of contents, attributes or a directory: the client must have an exclusive
+    /// lease.
     fn changed(&self, node: Handle) -> Result<(), Objection> {
         let ino = self.valid(node)?;
         let is_created = self.changes.acquired.contains(&ino);
         if is_created || self.is_exclusive(ino) { Ok(()) } else { Err(Errno::STALE.into()) }
     }
 
-    /// A node of which only names change. Its directory is leased, and the change is the same whatever other clients have done to the
-    /// node: so it needs only that no other session has a lease.
+    /// Checks a change of a node's names. Its directory is leased, and the change does not depend
+    /// on other clients' changes of the node: so it suffices that no other session has a lease.
     fn renamed(&mut self, node: Handle) -> Result<(), Objection> {
         let ino = self.valid(node)?;
         if self.is_exclusive(ino) || self.changes.acquired.contains(&ino) {
             return Ok(());
         }
-        if self.server.leases.is_taken(self.number, ino, LeaseKind::Exclusive) {
+        if self.access.holdings.leases.is_taken(self.number, ino, LeaseKind::Exclusive) {
             return Err(Errno::STALE.into());
         }
-        if self.server.is_grace() {
+        if self.access.is_grace() {
             return Err(Objection::Wait);
         }
         self.changes.acquired.insert(ino);

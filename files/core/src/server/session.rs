@@ -39,13 +39,15 @@ pub(super) struct Session {
     pub(super) expected: u64,
     /// Whether the client has learned of the session: it has sent a request in it.
     pub(super) is_known: bool,
-    /// Whether the changes that the client brings are void: it was fenced, and has not learned of it.
+    /// Whether the client's unsent changes are void: it was fenced, and has not received that yet.
     pub(super) is_fenced: bool,
-    /// Whether the client was not heard in this life of the server before, but in an earlier one.
+    /// Whether the client was absent from this life of the server until now, and present in an
+    /// earlier one.
     pub(super) is_late: bool,
     /// Whether a batch failed since the last greeting.
     pub(super) is_stopped: bool,
-    /// Number of the last greeting. A Hello with the same number was sent before the client knew of a failure since then.
+    /// Number of the last greeting. A Hello with the same number was sent before the client learned
+    /// of a later failure.
     pub(super) greeting: u64,
     pub(super) held: BTreeMap<u64, HeldBatch>,
     pub(super) held_bytes: usize,
@@ -83,7 +85,8 @@ impl Session {
         }
     }
 
-    /// Adds a range of numbers. The oldest one goes if there are too many: its nodes have handles with proofs by then.
+    /// Adds a range of numbers. If there are too many, the oldest one is dropped: its nodes have
+    /// handles with proofs by then.
     pub(super) fn add_range(&mut self, first: u64, count: u64) {
         if self.ranges.len() >= MAX_RANGES {
             self.ranges.remove(0);
@@ -97,7 +100,7 @@ impl Session {
         self.ranges.iter().rev().any(|(first, count)| ino.0.wrapping_sub(*first) < *count)
     }
 
-    /// Notes that the client has heard of a node, and may open it.
+    /// Records that the client has received a node, and may open it.
     pub(super) fn note(&mut self, ino: Ino) {
         if self.history.len() >= MAX_HISTORY {
             self.knows_all = true;

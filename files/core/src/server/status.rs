@@ -1,35 +1,31 @@
-//! What `apus fs status` shows.
+//! Status for `apus fs status`.
 
 use crate::wire::FileSystemStatus;
 
-use super::Server;
+use super::access::Access;
 use super::leases::is_conflict;
 use super::settings::MAX_STATUS_LINES;
 use crate::store::Store;
 
-impl<S: Store> Server<S> {
-    /// Returns the clients, and which of them wait for which.
-    pub(super) fn status(&self) -> FileSystemStatus {
-        let clients = self.sessions.iter().take(MAX_STATUS_LINES).map(|(number, session)| {
-            let (shared, exclusive) = self.leases.counts(number);
-            (session.name.clone(), shared, exclusive, session.applied)
-        });
-        let name = |number| {
-            self.sessions.get(number).map(|session| session.name.clone()).unwrap_or_default()
-        };
-        let waiting = self.queue.iter().flat_map(|waiting| {
-            waiting.needs.iter().flat_map(move |(ino, kind)| {
-                let holders = self.leases.holders(*ino).iter();
-                holders
-                    .filter(|(holder, held)| {
-                        *holder != waiting.session && is_conflict(*held, *kind)
-                    })
-                    .map(|(holder, _)| (*ino, waiting.session, *holder))
-            })
-        });
-        let waiting = waiting
-            .take(MAX_STATUS_LINES)
-            .map(|(ino, waiter, holder)| (self.proofs.handle(ino), name(waiter), name(holder)));
-        FileSystemStatus { clients: clients.collect(), waiting: waiting.collect() }
-    }
+/// Returns the clients, and which client waits for which other one.
+pub(super) fn status<S: Store>(access: &Access<S>) -> FileSystemStatus {
+    let clients = access.sessions.iter().take(MAX_STATUS_LINES).map(|(number, session)| {
+        let (shared, exclusive) = access.holdings.leases.counts(number);
+        (session.name.clone(), shared, exclusive, session.applied)
+    });
+    let name = |number| {
+        access.sessions.get(number).map(|session| session.name.clone()).unwrap_or_default()
+    };
+    let waiting = access.holdings.queue.iter().flat_map(|waiting| {
+        waiting.needs.iter().flat_map(move |(ino, kind)| {
+            let holders = access.holdings.leases.holders(*ino).iter();
+            holders
+                .filter(|(holder, held)| *holder != waiting.session && is_conflict(*held, *kind))
+                .map(|(holder, _)| (*ino, waiting.session, *holder))
+        })
+    });
+    let waiting = waiting
+        .take(MAX_STATUS_LINES)
+        .map(|(ino, waiter, holder)| (access.proofs.handle(ino), name(waiter), name(holder)));
+    FileSystemStatus { clients: clients.collect(), waiting: waiting.collect() }
 }

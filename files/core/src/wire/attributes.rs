@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NodeKind {
     /// A regular file.
@@ -32,7 +32,8 @@ pub struct Time {
     pub nanoseconds: u32,
 }
 
-/// Numbers that grow with each change of a node: equal numbers mean that a cached copy is valid.
+/// Numbers that increase with each change of a node: equal numbers mean that a cached copy is
+/// valid.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -46,7 +47,7 @@ pub struct Version {
 /// Attributes of a node, as `stat` returns them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attributes {
-    /// What it is.
+    /// Kind.
     pub kind: NodeKind,
     /// Permission bits with set-user-ID, set-group-ID and sticky bit: 0 to 0o7777.
     pub mode: u16,
@@ -72,6 +73,6 @@ pub struct Attributes {
     pub btime: Option<Time>,
     /// Whether it has extended attributes.
     pub has_xattrs: bool,
-    /// Version of what these attributes describe.
+    /// Version of the node with these attributes.
     pub version: Version,
 }

@@ -1,4 +1,4 @@
-//! What the server asks of a client.
+//! Callbacks: requests of the server to a client.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,12 @@ use crate::wire::lease::LeaseKind;
 /// A request of the server to a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Callback {
-    /// The client gives leases back. Before it responds, all its changes that concern these nodes, and all before them, are at
-    /// the server, and its kernel has forgotten them.
+    /// Recalls leases. Before the client responds, all its changes of these nodes, and all earlier
+    /// ones, are at the server, and its kernel has dropped the nodes.
     Recall {
-        /// The session to which the leases belong.
+        /// The session with the leases.
         session: u64,
-        /// What is recalled.
+        /// The recalled nodes.
         nodes: Vec<RecalledNode>,
     },
     /// The session has ended: its leases are gone, and its batches are refused.
@@ -43,7 +43,7 @@ pub enum CallbackResponse {
         /// [`Close`](crate::wire::Record::Close).
         open: Vec<Handle>,
     },
-    /// The client does not know the session.
+    /// The client does not have the session.
     UnknownSession,
     /// The client did not understand the message.
     Malformed,

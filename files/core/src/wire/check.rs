@@ -1,4 +1,4 @@
-//! Checks of what decoded messages say.
+//! Checks of the contents of decoded messages.
 
 use crate::wire::attributes::Time;
 use crate::wire::callback::{Callback, CallbackResponse};
@@ -10,7 +10,7 @@ use crate::wire::record::{NewNode, Record};
 use crate::wire::request::{Lock, Request, SessionRequest};
 use crate::wire::response::{Response, Step};
 
-/// What cannot be.
+/// Contents that no message can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lie {
     /// A list has more elements than [`limits`](crate::wire::limits) permit.
@@ -32,11 +32,11 @@ const MAX_POSITION: u64 = i64::MAX as u64;
 
 /// A message that can be checked.
 pub trait Check {
-    /// Checks a message that has `payload` bytes behind it.
+    /// Checks a message with `payload` bytes of payload.
     ///
     /// # Errors
     ///
-    /// Returns what cannot be.
+    /// Returns the impossible contents.
     fn check(&self, payload: usize) -> Result<(), Lie>;
 }
 

@@ -32,7 +32,7 @@ pub enum WireError {
     /// The header is none of this type.
     #[error("the header is malformed")]
     Malformed,
-    /// The header is well-formed, and says something that cannot be.
+    /// The header is well-formed, and its contents are impossible.
     #[error("{0}")]
     Lie(Lie),
 }
@@ -48,7 +48,7 @@ impl Message for CallbackResponse {}
 /// A message that was decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded<M> {
-    /// What its header says.
+    /// The contents of its header.
     pub message: M,
     /// Its payload, not copied.
     pub payload: Bytes,
@@ -57,13 +57,13 @@ pub struct Decoded<M> {
 /// Whom a request of a client is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Addressee {
-    /// The export of this name, of which a session is wanted.
+    /// The export with this name, to start a session.
     Export(Bytes),
-    /// The export to which this session belongs.
+    /// The export of this session.
     Session(u64),
 }
 
-/// The part of a request that says whom it is for.
+/// The prefix of a request that routes it.
 #[derive(Deserialize)]
 enum Start {
     Hello(Hello),
@@ -71,7 +71,8 @@ enum Start {
 }
 
 impl Addressee {
-    /// Reads whom a request is for, without decoding what it asks for; `None` if it is for neither a session nor an export.
+    /// Returns the destination of a request, without decoding the rest; `None` if it names neither
+    /// a session nor an export.
     pub fn of(message: &[u8]) -> Option<Self> {
         let (start, _) = postcard::take_from_bytes(message.get(PREFIX..)?).ok()?;
         Some(match start {
@@ -85,7 +86,7 @@ impl Addressee {
 ///
 /// # Panics
 ///
-/// If the message is beyond [`limits`](crate::wire::limits): its sender splits what it sends.
+/// If the message exceeds [`limits`](crate::wire::limits): its sender must split it.
 pub fn encode<M: Message>(message: &M) -> Bytes {
     let mut header = postcard::to_extend(message, vec![0; PREFIX]).expect("vectors grow");
     let length = header.len() - PREFIX;

@@ -17,10 +17,11 @@ impl std::fmt::Display for Ino {
     }
 }
 
-/// A node, and the proof that the server has named it to a client.
+/// A node, and the proof that the server has given it to a client.
 ///
-/// The proof is a keyed hash of the number. A client cannot reach a node by guessing numbers: it must have found it in a
-/// directory. A node that the client has created itself, with a number of its own range, needs no proof.
+/// The proof is a keyed hash of the number. A client cannot reach a node by guessing numbers: it
+/// must have found it in a directory. A node that the client has created, with a number of its own
+/// range, needs no proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Handle {
     /// The node.

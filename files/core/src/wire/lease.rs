@@ -2,16 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a client may do with a node without asking, until its session's term ends.
+/// Permission of a client to use a node without asking, until its session's term ends.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub enum LeaseKind {
-    /// Nothing: each operation asks the server.
+    /// None: each operation asks the server.
     #[default]
     None,
-    /// Use attributes, contents, and the names in a directory, absent ones included. Others may do so, too.
+    /// Use attributes, contents, and the names in a directory, including absent ones. Other clients
+    /// may have this lease as well.
     Shared,
-    /// Change all of these. No other client has a lease. What is created in such a directory is leased likewise.
+    /// Change all of these. No other client has a lease. Nodes that are created in such a directory
+    /// get the same lease.
     Exclusive,
 }

@@ -1,4 +1,5 @@
-//! Bounds on what a message may hold. A decoder refuses what is beyond; an encoder's caller splits it.
+//! Bounds on the contents of a message. A decoder refuses longer ones; an encoder's caller splits
+//! them.
 
 /// Bytes of a name in a directory. Source: Linux `NAME_MAX`.
 pub const MAX_NAME: usize = 255;
@@ -18,7 +19,7 @@ pub const MAX_PATH_COMPONENTS: usize = 256;
 /// Records of a batch. Chosen by us: a batch of 1,000 creations is one message of about 100 kB.
 pub const MAX_RECORDS: usize = 4_096;
 
-/// Nodes of a list: leases asked for, released or recalled, ranges to be read.
+/// Nodes in a list: leases to request, release or recall, and ranges to read.
 pub const MAX_NODES: usize = 4_096;
 
 /// Entries of all listings in one response.

@@ -9,7 +9,7 @@ pub enum LockKind {
     Read,
     /// One owner has it.
     Write,
-    /// Releases what the owner has.
+    /// Releases the owner's locks.
     Unlock,
 }
 

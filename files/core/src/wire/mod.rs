@@ -1,18 +1,21 @@
-//! Messages of the file service: what a client and a server of `apus fs` say to each other, as bytes.
+//! Messages between a client and a server of `apus fs`, as bytes.
 //!
-//! A client calls the server with a [`Request`] and receives a [`Response`]; the server calls a client with a [`Callback`] and
-//! receives a [`CallbackResponse`]. Each message is a header in [postcard](https://postcard.jamesmunns.com/wire-format)'s format
-//! and, behind it, a payload: bytes of files, which are not copied ([`frame`]).
+//! A client calls the server with a [`Request`] and receives a [`Response`]; the server calls a
+//! client with a [`Callback`] and receives a [`CallbackResponse`]. Each message is a header in the
+//! format of [postcard](https://postcard.jamesmunns.com/wire-format), followed by a payload: bytes
+//! of files, which are not copied ([`frame`]).
 //!
-//! The crate does no IO. It never panics, whatever bytes it is given, and what it returns is within [`limits`]: names are
-//! names, lists are short, ranges lie in their payload.
+//! The module does no IO. Decoding arbitrary bytes never panics, and its results are within
+//! [`limits`]: names are valid, lists are short, ranges lie in their payload.
 //!
 //! # Invariants
 //!
-//! - **FSWIRE-1** Decoding never panics, and allocates no more than a small multiple of the message's length.
+//! - **FSWIRE-1** Decoding never panics, and allocates no more than a small multiple of the
+//!   message's length.
 //! - **FSWIRE-2** A message that is encoded and decoded is the same message.
-//! - **FSWIRE-3** A decoded [`Name`] is 1 to 255 bytes, without `/` and NUL, and neither `.` nor `..`.
-//! - **FSWIRE-4** Every range of a payload that a decoded message names lies in the payload.
+//! - **FSWIRE-3** A decoded [`Name`] is 1 to 255 bytes, without `/` and NUL, and neither `.` nor
+//!   `..`.
+//! - **FSWIRE-4** Every payload range in a decoded message lies in the payload.
 
 mod attributes;
 mod callback;

@@ -33,7 +33,7 @@ impl Name {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the bytes.
+    /// Returns the defect of the bytes.
     pub fn new(bytes: impl Into<Bytes>) -> Result<Self, NameError> {
         let bytes = bytes.into();
         match &*bytes {

@@ -1,7 +1,8 @@
-//! Records: the changes of which a batch consists.
+//! Records: the changes of a batch.
 //!
-//! A record can be applied twice, because a server that crashed applies those again whose effects it may have lost. So a record
-//! names what it changes by number, and says what was there before, wherever a name alone would be ambiguous.
+//! A record can be applied twice: after a crash, a server applies the records again whose effects
+//! may be lost. So a record names nodes by number, and states the earlier node of a name wherever
+//! the name alone would be ambiguous.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -15,11 +16,11 @@ use crate::wire::name::Name;
 pub enum Record {
     /// Creates a node with a number of the client's range.
     Create {
-        /// Directory that gets the name; `None` creates a file without a name (`O_TMPFILE`).
+        /// Directory of the name; `None` creates a file without a name (`O_TMPFILE`).
         parent: Option<(Handle, Name)>,
         /// Number of the new node.
         ino: Ino,
-        /// What it is.
+        /// Kind of node.
         node: NewNode,
         /// Permission bits: 0 to 0o7777.
         mode: u16,
@@ -34,7 +35,7 @@ pub enum Record {
     Link {
         /// The node.
         node: Handle,
-        /// Directory that gets the name.
+        /// Directory of the name.
         parent: Handle,
         /// The name.
         name: Name,
@@ -57,7 +58,7 @@ pub enum Record {
         /// The directory that has this name.
         node: Handle,
     },
-    /// Moves a name, and removes what had the new name; or exchanges two names.
+    /// Moves a name and removes the node with the new name, or exchanges two names.
     Rename {
         /// Directory and name before.
         from: (Handle, Name),
@@ -85,14 +86,14 @@ pub enum Record {
     SetAttributes {
         /// The node.
         node: Handle,
-        /// What changes.
+        /// The changes.
         set: SetAttributes,
     },
     /// Allocates, frees or zeroes a range of a file (`fallocate`).
     Allocate {
         /// The file.
         file: Handle,
-        /// What happens to the range.
+        /// Kind of allocation.
         mode: AllocateMode,
         /// Position of the first byte.
         offset: u64,
@@ -128,14 +129,14 @@ pub enum Record {
         /// Name of the attribute, with its namespace.
         name: Bytes,
     },
-    /// The client has closed a node without a name: it may go.
+    /// The client has closed a node without a name: it may be removed.
     Close {
         /// The node.
         node: Handle,
     },
 }
 
-/// What a new node is.
+/// Kind of a new node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NewNode {
     /// A regular file.
@@ -149,14 +150,14 @@ pub enum NewNode {
     },
     /// A pipe, socket or device.
     Special {
-        /// What it is.
+        /// Kind.
         kind: NodeKind,
         /// Device number of a device; else 0.
         device: u64,
     },
 }
 
-/// Bytes that are written: a part of the payload of the message that has the batch.
+/// Written bytes: a part of the payload of the message with the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Data {
     /// Position of the first byte in the payload.
@@ -182,16 +183,16 @@ pub struct SetAttributes {
     pub mtime: Option<Time>,
 }
 
-/// What `fallocate` does to a range.
+/// Effect of `fallocate` on a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AllocateMode {
-    /// Reserves space; the file becomes longer if the range goes beyond its end.
+    /// Reserves space; extends the file if the range exceeds it.
     Extend,
     /// Reserves space; the file keeps its length.
     KeepSize,
     /// Frees the space: the range reads as zeros.
     PunchHole,
-    /// The range reads as zeros; the file becomes longer if the range goes beyond its end.
+    /// The range reads as zeros; extends the file if the range exceeds it.
     Zero,
     /// The range reads as zeros; the file keeps its length.
     ZeroKeepSize,

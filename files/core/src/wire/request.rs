@@ -1,4 +1,4 @@
-//! What a client asks of the server.
+//! Requests of a client to the server.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -23,18 +23,18 @@ impl WireVersion {
 /// A request of a client. Each one renews the leases of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// Begins a session, or resumes one. The only request that is understood in every version.
+    /// Starts a session, or resumes one. The only request that every version understands.
     Hello(Hello),
     /// Everything else belongs to a session.
     Of {
         /// The session, as [`Welcome`](crate::wire::Welcome) named it.
         session: u64,
-        /// What is asked.
+        /// The request.
         request: SessionRequest,
     },
 }
 
-/// Begins a session.
+/// Starts a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// Oldest version that the client speaks.
@@ -45,17 +45,18 @@ pub struct Hello {
     pub client: [u8; 16],
     /// Host and path of the mount, for people.
     pub name: Bytes,
-    /// The session that the client had before, if it resumes one: it has batches that the server may have applied.
+    /// The client's previous session, if it resumes one: the server may have applied its batches.
     pub session: Option<u64>,
-    /// Ranges of numbers that earlier sessions gave the client: its unsent changes may create nodes with them. Sent with the
-    /// first Hello after a session has ended; a resumed session knows its ranges.
+    /// Inode ranges of earlier sessions: unsent changes may create nodes with them. Sent with the
+    /// first Hello after a session has ended; a resumed session has its ranges.
     pub ranges: Vec<InoRange>,
-    /// Whether the client will change nothing.
+    /// Whether the client makes no changes.
     pub read_only: bool,
     /// Name of the export; empty if the server has one without a name.
     pub export: Bytes,
-    /// How often the client has greeted before, without greetings that ask only for numbers. A session that was stopped by a batch
-    /// that failed goes on when this is larger than before: its client then learns of the failure before it sends more.
+    /// Number of earlier greetings, without greetings that only request numbers. A session that a
+    /// failed batch has stopped continues when this increases: its client then learns of the
+    /// failure before it sends more.
     pub greeting: u64,
 }
 
@@ -66,7 +67,8 @@ pub struct InoRange {
     pub first: u64,
     /// How many there are.
     pub count: u64,
-    /// The proof that the server gave this range to this client: a keyed hash, which survives restarts of the server.
+    /// The proof that the server gave this range to this client: a keyed hash, valid across
+    /// restarts of the server.
     pub proof: u64,
 }
 
@@ -77,8 +79,9 @@ pub enum SessionRequest {
     Renew,
     /// Ends the session: leases and locks are released.
     Goodbye,
-    /// Asks for the leases that the client had before its session ended, and which of its copies are valid. An empty list says
-    /// that the client has reclaimed all: a restarted server waits for that of each client, for one term at most.
+    /// Requests the leases of the client's previous session, and which of its copies are valid. An
+    /// empty list ends the reclaim: a restarted server waits for it from each client, for one term
+    /// at most.
     Reclaim {
         /// Node, kind of lease, and version of the client's copy.
         leases: Vec<(Handle, LeaseKind, crate::wire::Version)>,
@@ -87,14 +90,14 @@ pub enum SessionRequest {
     LookUp(LookUp),
     /// Lists a directory, or a whole tree.
     ListTree(ListTree),
-    /// Reads ranges of files. The response's payload has the bytes, one range behind the other.
+    /// Reads ranges of files. The response's payload has the bytes, one range after the other.
     Read {
-        /// What is read.
+        /// The ranges.
         ranges: Vec<NodeRange>,
     },
     /// Changes.
     Batch(Batch),
-    /// Asks for leases.
+    /// Requests leases.
     Lease {
         /// Nodes and kinds.
         wanted: Vec<WantedLease>,
@@ -131,36 +134,37 @@ pub enum SessionRequest {
     Seek {
         /// The file.
         file: Handle,
-        /// Where to begin.
+        /// Where the search starts.
         offset: u64,
-        /// What to find.
+        /// Data or hole.
         target: SeekTarget,
     },
     /// Returns the space of the file system.
     StatFs,
-    /// Returns what `apus fs status` shows.
+    /// Returns the status for `apus fs status`.
     Status,
 }
 
 /// Walks a path from a directory, component by component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookUp {
-    /// Where the path begins.
+    /// Start of the path.
     pub start: Handle,
-    /// Names on the path; none asks for the attributes of `start`.
+    /// Names on the path; none requests the attributes of `start`.
     pub path: Vec<Name>,
-    /// Lease that is wanted on what is found; the directories on the path are leased as [`LeaseKind::Shared`].
+    /// Requested lease of the node at the end; the directories on the path are leased as
+    /// [`LeaseKind::Shared`].
     pub lease: LeaseKind,
     /// Contents of a file at the end of the path are sent with it if they have no more bytes.
     pub inline: u32,
 }
 
-/// Lists a directory and what is below.
+/// Lists a directory and the tree below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListTree {
     /// The directory.
     pub directory: Handle,
-    /// Name after which the listing goes on; `None` begins it.
+    /// Name after which the listing continues; `None` starts it.
     pub after: Option<Name>,
     /// Levels of directories that are listed; 1 lists only this one.
     pub depth: u16,
@@ -170,7 +174,7 @@ pub struct ListTree {
     pub inline: u32,
     /// Bytes of contents that the response has at most.
     pub inline_total: u32,
-    /// Lease that is wanted on the directories and their nodes.
+    /// Requested lease of the directories and their nodes.
     pub lease: LeaseKind,
 }
 
@@ -185,10 +189,11 @@ pub struct NodeRange {
     pub length: u32,
 }
 
-/// Changes that are applied in order. The response says that they are durable, too: the server writes them to its log first.
+/// Changes to apply in order. The response confirms that they are durable as well: the server
+/// writes them to its log first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Number of the batch: one more than that of the client's batch before, 1 for its first one.
+    /// Number of the batch: one more than the client's previous batch, 1 for its first one.
     pub number: u64,
     /// The changes.
     pub records: Vec<Record>,
@@ -196,7 +201,7 @@ pub struct Batch {
     pub returns: Vec<Handle>,
 }
 
-/// A lease that is asked for.
+/// A requested lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedLease {
     /// The node.
@@ -205,14 +210,14 @@ pub struct WantedLease {
     pub kind: LeaseKind,
 }
 
-/// A lock that is asked for.
+/// A requested lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
     /// The file.
     pub file: Handle,
     /// Its owner.
     pub owner: LockOwner,
-    /// What is done.
+    /// Kind of lock, or unlock.
     pub kind: LockKind,
     /// Range of bytes.
     pub range: LockRange,
@@ -222,7 +227,7 @@ pub struct Lock {
     pub reclaim: bool,
 }
 
-/// What is to be found in a file.
+/// Target of a search in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SeekTarget {
     /// The next byte that is data.

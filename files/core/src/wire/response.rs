@@ -1,4 +1,4 @@
-//! What the server responds.
+//! Responses of the server.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -25,13 +25,14 @@ pub enum Failure {
         /// Newest version that the server speaks.
         newest: WireVersion,
     },
-    /// The session is not known any more: its term has ended, or the server was restarted. Begin anew with Hello.
+    /// The server does not have the session: its term has ended, or the server was restarted. Start
+    /// again with Hello.
     #[error("the session has ended")]
     SessionEnded,
     /// The server serves no more clients.
     #[error("the server has its maximum number of clients")]
     TooManySessions,
-    /// The server does not serve networks without encryption that it was not asked to trust.
+    /// The server refuses unencrypted networks, except those that it was started to trust.
     #[error("the server does not serve this network without encryption")]
     NotTrusted,
     /// The message was not understood.
@@ -53,34 +54,36 @@ pub enum Failure {
 pub enum Response {
     /// The request was not served.
     Failed(Failure),
-    /// It was served, and there is nothing more to say.
+    /// The request was served.
     Done,
     /// To Hello.
     Welcome(Welcome),
     /// To Reclaim: for each lease the kind that the client has now, and whether its copy is valid.
     Reclaimed(Vec<(LeaseKind, bool)>),
-    /// To LookUp: `start` and one step for each component, up to the first one that was not found.
+    /// To LookUp: `start` and one step for each component, up to the first that was not found.
     Found {
-        /// The node where the path begins.
+        /// The node at the start of the path.
         start: Entry,
-        /// What each component led to.
+        /// Outcome of each component.
         steps: Vec<Step>,
     },
     /// To ListTree, parents before their children.
     Listed(Vec<Listing>),
-    /// To Read: the number of bytes of each range that the payload has, less than asked for at the end of the file, and the
-    /// version of the file.
+    /// To Read: the number of bytes of each range in the payload, fewer than requested at the end
+    /// of the file, and the version of the file.
     ReadDone(Vec<(u32, Version)>),
     /// To Batch.
     BatchDone(BatchDone),
     /// To Lease.
     Leased {
-        /// What the client has now; with attributes, if it has a lease.
+        /// The client's leases; with attributes, unless the lease is None.
         leases: Vec<(LeaseKind, Option<Attributes>)>,
-        /// Contended nodes: the client gives their leases back with the changes of the operations that wait for them.
+        /// Contended nodes: the client returns their leases with the changes of the operations that
+        /// wait for them.
         lent: Vec<Ino>,
     },
-    /// To Lock and TestLock: the lock that conflicts; `None` if there is none, and the lock is taken.
+    /// To Lock and TestLock: the conflicting lock; `None` if there is none, and the lock is
+    /// acquired.
     Locked(Option<LockConflict>),
     /// To GetXattr: the value.
     Xattr(Bytes),
@@ -101,15 +104,15 @@ pub struct Welcome {
     pub version: WireVersion,
     /// Number of the session; the next one of the same client has a larger one.
     pub session: u64,
-    /// Whether the session goes on that Hello named: leases and locks are still there.
+    /// Whether the session in the Hello continues, with its leases and locks.
     pub resumed: bool,
-    /// Milliseconds for which leases are valid after each request.
+    /// Validity of leases after each request, in milliseconds.
     pub term_ms: u32,
     /// The directory that is exported.
     pub root: Entry,
     /// First number that the client may give to nodes that it creates.
     pub first_ino: u64,
-    /// Number of such numbers; more come with another Hello.
+    /// Number of these numbers; another Hello returns more.
     pub inos: u64,
     /// Proof of this range, for [`Hello::ranges`](crate::wire::Hello::ranges).
     pub inos_proof: u64,
@@ -117,11 +120,12 @@ pub struct Welcome {
     pub applied: u64,
     /// Whether changes are refused.
     pub read_only: bool,
-    /// The client's last batch that failed, although its number counts as applied. The client may not have learned of it.
+    /// The client's last failed batch, whose number counts as applied. The client may not have
+    /// learned of it.
     pub failed: Option<FailedBatch>,
 }
 
-/// A batch of which not all records could be applied.
+/// A batch with a record that could not be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedBatch {
     /// Number of the batch.
@@ -141,7 +145,7 @@ pub struct Entry {
     pub attributes: Attributes,
     /// Lease that the client has on it now.
     pub lease: LeaseKind,
-    /// Target of a symbolic link; contents of a short file, if they were asked for.
+    /// Target of a symbolic link; contents of a short file, if requested.
     pub contents: Option<Bytes>,
 }
 
@@ -152,7 +156,7 @@ pub enum Step {
     Found(Entry),
     /// No such name.
     Absent,
-    /// The walk could not go on here.
+    /// The walk failed here.
     Failed(Errno),
 }
 
@@ -167,11 +171,12 @@ pub struct Listing {
     pub lease: LeaseKind,
     /// Names and nodes, in the order of names.
     pub entries: Vec<(Name, Entry)>,
-    /// Whether these are all from the beginning of the listing on; else it goes on after the last name.
+    /// Whether these are all names from the start of the listing on; if not, it continues after the
+    /// last name.
     pub is_complete: bool,
 }
 
-/// What became of a batch.
+/// Outcome of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchDone {
     /// Number of the batch, which is applied and durable, as are all before it.
@@ -204,15 +209,15 @@ pub struct SpaceStatus {
     pub available: u64,
     /// Number of nodes.
     pub nodes: u64,
-    /// Number of nodes that may still be created.
+    /// Number of nodes that can still be created.
     pub free_nodes: u64,
 }
 
-/// What `apus fs status` shows of a server.
+/// Status of a server for `apus fs status`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSystemStatus {
     /// Name of each client, its shared and exclusive leases, and its last batch that was applied.
     pub clients: Vec<(Bytes, u64, u64, u64)>,
-    /// Node that is recalled, the client that waits for it, and the client that has the lease.
+    /// A recalled node, the client that waits for it, and the client with the lease.
     pub waiting: Vec<(Handle, Bytes, Bytes)>,
 }

@@ -1,4 +1,4 @@
-//! What holds for any bytes that are decoded as a message of the file service.
+//! Properties of arbitrary bytes that are decoded as a message of the file service.
 
 use apus_fs_core::wire::frame::{Message, decode, encode};
 use apus_fs_core::wire::limits::MAX_NAME;
@@ -7,11 +7,12 @@ use apus_fs_core::wire::{
 };
 use bytes::Bytes;
 
-/// No panic (FSWIRE-1), and what was decoded survives the way through its bytes (FSWIRE-2), as each type of message.
+/// No panic (FSWIRE-1), and each decoded message survives encoding and decoding (FSWIRE-2), for
+/// each message type.
 pub(crate) fn run(bytes: &[u8]) {
     check_all(&Bytes::copy_from_slice(bytes));
-    // The length of the header is right by chance only, so a message of the same bytes with the right one: the first byte is
-    // the length of the payload.
+    // The length of the header is rarely right, so the test also decodes a message of the same
+    // bytes with the right length: the first byte is the length of the payload.
     if let Some((payload, header)) = bytes.split_first() {
         let mut framed = (header.len() as u32).to_le_bytes().to_vec();
         framed.extend_from_slice(header);

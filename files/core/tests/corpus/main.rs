@@ -1,7 +1,7 @@
-//! Replay of the fuzzer's findings, and inputs that are made from them.
+//! Replay of the fuzzer's findings, and of inputs derived from them.
 //!
-//! The body of the fuzz target is here, so that plain `cargo test` runs it; `fuzz/` at the root of the repository feeds it with
-//! new inputs.
+//! The body of the fuzz target is here, so that plain `cargo test` runs it; `fuzz/` at the root of
+//! the repository supplies new inputs.
 
 mod fs_messages;
 #[path = "../../../../fuzz/mutate.rs"]

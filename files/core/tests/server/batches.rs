@@ -1,4 +1,4 @@
-//! Batches: in order, once, with the leases they need, and none after one that failed.
+//! Batches: in order, once, with the leases that they need, and none after a failed one.
 
 use apus_fs_core::server::ServerSettings;
 use apus_fs_core::wire::{
@@ -95,13 +95,13 @@ fn early_batches_are_held_back() {
     for (call, number) in calls.into_iter().zip((2..=20).rev()) {
         assert_eq!(done(world.response(call)).applied, number);
     }
-    // Those far ahead are refused.
+    // Batches far ahead are refused.
     let far = SessionRequest::Batch(Batch { number: 100, records: vec![], returns: vec![] });
     let out_of_order = Failure::BatchOutOfOrder { expected: 21 };
     assert_eq!(world.ask(0, far), Response::Failed(out_of_order));
 }
 
-/// FSSERVE-8: nothing is applied after a batch that failed, until the client has said Hello.
+/// FSSERVE-8: after a failed batch, no batch is applied until the client has sent Hello.
 #[test]
 fn a_failed_batch_stops_those_that_follow() {
     let mut world = world();
@@ -120,7 +120,8 @@ fn a_failed_batch_stops_those_that_follow() {
     // A client that has lost the response learns of the failure again.
     assert_eq!(done(Some(world.ask(0, requests[0].clone()))).failed, Some((1, Errno::EXIST)));
     let session = Some(world.clients[&0].session);
-    // A Hello that was sent before the failure changes nothing, and its response speaks of it.
+    // A Hello that was sent before the failure changes no state, and its response reports the
+    // failure.
     let welcome = world.greet(0, Hello { session, ..World::hello(0) }).unwrap();
     let failed = Some(FailedBatch { number: 1, record: 1, error: Errno::EXIST });
     assert_eq!((welcome.resumed, welcome.applied, welcome.failed), (true, 1, failed));
@@ -165,7 +166,7 @@ fn changes_need_leases() {
     world.apply(0, &[unlink], b"");
 }
 
-/// FSSERVE-2: a number that another session knows cannot be created anew.
+/// FSSERVE-2: a number that another session has received cannot be created again.
 #[test]
 fn a_node_that_others_have_leased_is_not_created_again() {
     let mut world = world();
@@ -178,7 +179,7 @@ fn a_node_that_others_have_leased_is_not_created_again() {
     assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(Errno::STALE)));
 }
 
-/// FSSERVE-2: the lease that a removal takes is recalled like others.
+/// FSSERVE-2: the lease for a removal is recalled like other leases.
 #[test]
 fn a_node_that_only_loses_a_name_is_leased_until_the_change_is_applied() {
     let mut world = world();
@@ -232,7 +233,8 @@ fn owners_are_squashed() {
     assert_eq!((new.uid, new.gid, new.mode), (65_534, 65_534, 0o7));
 }
 
-/// FSSERVE-6: also a client that gives a lease back too early changes nothing behind the next holder's back.
+/// FSSERVE-6: a client that returns a lease too early cannot change the node behind the next
+/// holder's back either.
 #[test]
 fn a_lease_is_given_back_after_what_was_appended() {
     let mut world = world();

@@ -1,4 +1,4 @@
-//! What each client believes: its leases, and the versions of its copies.
+//! Model of each client: its leases, and the versions of its copies.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,12 +17,12 @@ struct Belief {
     /// When the last request of the session was sent.
     sent: Duration,
     nodes: BTreeMap<Ino, (LeaseKind, Option<Version>)>,
-    /// What it may reclaim from a restarted server, and until when.
+    /// Leases that it may reclaim from a restarted server, and until when.
     claims: BTreeMap<Ino, LeaseKind>,
     claims_end: Duration,
 }
 
-/// What all clients believe.
+/// Models of all clients.
 #[derive(Default)]
 pub(crate) struct Copies {
     beliefs: BTreeMap<Id, Belief>,
@@ -118,7 +118,7 @@ impl Copies {
         nodes.iter().for_each(|node| belief.reduce(node.node.ino, node.keep));
     }
 
-    /// The server was restarted: what clients have until their term ends, they may reclaim until then.
+    /// The server was restarted: clients may reclaim their leases until their term ends.
     pub(crate) fn restart(&mut self) {
         self.calls.clear();
         for belief in self.beliefs.values_mut() {
@@ -128,7 +128,7 @@ impl Copies {
         }
     }
 
-    /// What a client may reclaim of a node.
+    /// Lease that a client may reclaim on a node.
     pub(crate) fn claim(&self, id: Id, ino: Ino, now: Duration) -> LeaseKind {
         let belief = self.beliefs.get(&id).filter(|belief| now < belief.claims_end);
         belief.and_then(|belief| belief.claims.get(&ino)).copied().unwrap_or_default()
@@ -147,7 +147,8 @@ impl Copies {
                 let (Some(version), Some(current)) = (version, store.version(*ino)) else {
                     continue;
                 };
-                // Under an exclusive lease the client's own changes may be newer, and are never older.
+                // Under an exclusive lease the client's own changes may be newer, and are never
+                // older.
                 assert_eq!(*version, current, "client {id} has an old copy of {ino}: {kind:?}");
             }
         }

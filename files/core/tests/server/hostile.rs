@@ -1,4 +1,5 @@
-//! Whatever clients send: no panic, one response to each request, and leases that exclude each other.
+//! Arbitrary requests of clients: no panic, one response to each request, and leases that exclude
+//! each other.
 
 use apus_fs_core::wire::frame::encode;
 use apus_fs_core::wire::{
@@ -33,7 +34,7 @@ enum Step {
     Pass {
         milliseconds: u64,
     },
-    /// Answers the next callback of a client, or lets it fail.
+    /// Answers the next callback of a client, or has it fail.
     Answer {
         client: usize,
         answer: Option<Vec<Handle>>,
@@ -46,7 +47,7 @@ enum Step {
 fn handle() -> impl Strategy<Value = Handle> {
     let ino = prop_oneof![4 => node().prop_map(|ino| ino.0), 1 => any::<u64>()];
     let proof = prop_oneof![8 => Just(true), 1 => Just(false)];
-    // The proof is filled in by the test, which knows the handles that the server has made.
+    // The test fills in the proof: it has the handles that the server has made.
     (ino, proof).prop_map(|(ino, proof)| Handle { ino: Ino(ino), proof: u64::from(proof) })
 }
 
@@ -187,7 +188,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Puts proofs into handles: 1 becomes the right one, as far as the world can know it.
+/// Puts proofs into handles: 1 becomes the right proof, where the world has it.
 fn prove(world: &World, handle: &mut Handle) {
     if handle.proof == 1 {
         handle.proof = world.handles.get(&handle.ino).map_or(0, |known| known.proof);
@@ -289,8 +290,9 @@ fn take_step(world: &mut World, step: Step) {
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 2_000, ..ProptestConfig::default() })]
 
-    /// FSSERVE-1 to FSSERVE-6 and FSSERVE-11 as clients see them: after each step, no leased copy is out of date. FSSERVE-8 and FSSERVE-10 are asserted
-    /// by the store. FSSERVE-12: when all sessions have ended, each request has had its response.
+    /// FSSERVE-1 to FSSERVE-6 and FSSERVE-11 as clients observe them: after each step, no leased
+    /// copy is out of date. The store asserts FSSERVE-8 and FSSERVE-10. FSSERVE-12: when all
+    /// sessions have ended, each request has its response.
     #[test]
     fn random_requests_do_no_harm(steps in vec(step(), 1..120)) {
         let mut world = World::new();
@@ -302,7 +304,7 @@ proptest! {
         world.pass(Duration::from_secs(200));
         prop_assert_eq!(world.unanswered(), 0);
         prop_assert_eq!(world.server.next_deadline(), None);
-        // Nothing is left of the sessions.
+        // No state of the sessions is left.
         world.join(7);
         match world.ask(7, SessionRequest::Status) {
             Response::Status(status) => {

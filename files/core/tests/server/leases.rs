@@ -50,7 +50,7 @@ fn requests_are_granted_as_a_whole_in_the_order_of_arrival() {
     world.lease(0, &[(root, Exclusive)]);
     world.lease(1, &[(file, Shared)]);
     let both = world.send(2, World::wanted(&[(root, Exclusive), (file, Exclusive)]));
-    // `file` is only shared, but a request for it came earlier.
+    // `file` is only shared, but a request for it arrived earlier.
     let later = world.send(3, World::wanted(&[(file, Shared)]));
     assert!(world.is_waiting(both) && world.is_waiting(later));
     // The holder of a lease reads on: it may have to, before it can answer.
@@ -87,7 +87,7 @@ fn a_shared_lease_is_raised_when_the_others_are_gone() {
     }
 }
 
-/// FSSERVE-5: no lease is granted that the answer to an outstanding recall would take away.
+/// FSSERVE-5: no lease is granted that the answer to an outstanding recall would end.
 #[test]
 fn nothing_is_granted_while_a_recall_is_outstanding() {
     let mut world = World::with_clients(2);
@@ -95,7 +95,7 @@ fn nothing_is_granted_while_a_recall_is_outstanding() {
     world.lease(0, &[(root, Exclusive)]);
     let wanted = world.send(1, World::wanted(&[(root, Shared)]));
     let (callback, _) = world.recall(0);
-    // The holder releases by itself, and wants the lease again.
+    // The holder returns the lease without a recall, and requests it again.
     world.release_all(0, &[root]);
     assert!(!world.is_waiting(wanted));
     let again = world.send(0, World::wanted(&[(root, Exclusive)]));
@@ -112,7 +112,8 @@ fn nothing_is_granted_while_a_recall_is_outstanding() {
     }
 }
 
-/// FSSERVE-4: a client that does not answer is fenced when its term has passed, not before; failed calls are repeated.
+/// FSSERVE-4: a client that does not answer is fenced once its term has passed, not before; failed
+/// calls are repeated.
 #[test]
 fn a_session_that_does_not_answer_is_fenced_at_its_term() {
     let mut world = World::with_clients(2);
@@ -182,7 +183,7 @@ fn a_client_that_does_not_know_the_session_has_no_leases() {
     world.server.handle_callback_response(world.now, callback, Some(unknown));
     world.poll();
     assert!(!world.is_waiting(wanted));
-    // One that has not received its Welcome yet will know the session.
+    // A client that has not received its Welcome yet will have the session.
     world.release_all(1, &[root]);
     world.join(2);
     let wanted = world.send(1, World::wanted(&[(root, Exclusive)]));
@@ -197,7 +198,8 @@ fn a_client_that_does_not_know_the_session_has_no_leases() {
     assert!(!world.is_waiting(wanted));
 }
 
-/// A recall names all nodes that are wanted at that time, and the next ones follow without waiting for the first answer.
+/// A recall names all nodes that are needed at that time, and the next nodes follow without waiting
+/// for the first answer.
 #[test]
 fn recalls_are_collected() {
     let mut world = World::with_clients(2);

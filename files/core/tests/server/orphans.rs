@@ -10,7 +10,7 @@ use apus_fs_core::Store;
 
 use LeaseKind::{Exclusive, Shared};
 
-/// A world in which client 0 has removed a file of which client 1 has heard.
+/// A world in which client 0 has removed a file that client 1 has received.
 fn world() -> (World, Handle) {
     let mut world = World::with_clients(2);
     let root = world.root;
@@ -56,7 +56,7 @@ fn an_orphan_that_no_client_has_open_is_removed() {
     let (callback, _) = world.recall(1);
     world.answer(callback, &[]);
     assert!(!is_kept(&world, file));
-    // Without another client that has heard of the file, it goes at once.
+    // If no other client has received the file, it is removed at once.
     let root = world.root;
     let private = world.create_file(0, root, "private");
     let unlink = Record::Unlink { parent: root, name: name("private"), node: private };
@@ -65,7 +65,7 @@ fn an_orphan_that_no_client_has_open_is_removed() {
     assert_eq!(world.callback(1), None);
 }
 
-/// FSSERVE-10: the remover itself has it open until it says Close.
+/// FSSERVE-10: the remover itself has it open until it sends Close.
 #[test]
 fn the_remover_keeps_its_own_orphan_until_close_or_its_end() {
     let mut world = World::with_clients(1);
@@ -95,7 +95,7 @@ fn a_close_may_overtake_the_answer() {
     assert!(!is_kept(&world, file));
 }
 
-/// FSSERVE-10: a client that cannot be asked keeps its session, and what it may have open.
+/// FSSERVE-10: a client that cannot be called keeps its session, and its possibly open nodes.
 #[test]
 fn a_client_that_cannot_be_called_keeps_the_orphan() {
     let (mut world, file) = world();

@@ -9,7 +9,7 @@ use crate::world::{World, name};
 
 use LeaseKind::{Exclusive, Shared};
 
-/// A world with `/a/b/file` (8 bytes) and `/a/link`, in which no client has a lease.
+/// A world with `/a/b/file` (8 bytes) and `/a/link`, where no client has a lease.
 fn world() -> World {
     let mut world = World::with_clients(2);
     let root = world.root;
@@ -115,7 +115,8 @@ fn a_listing_goes_on_where_it_ended() {
     assert_eq!(listings[2].entries[0].1.contents, None);
 }
 
-/// FSSERVE-3: what another session has exclusively is recalled, or comes without a lease.
+/// FSSERVE-3: a node under another session's exclusive lease is recalled, or returned without a
+/// lease.
 #[test]
 fn a_listing_gives_no_lease_on_what_is_out_of_date() {
     let mut world = world();
@@ -129,7 +130,7 @@ fn a_listing_gives_no_lease_on_what_is_out_of_date() {
     let below = &listings[1].entries;
     assert_eq!((below[0].1.lease, below[1].1.lease), (LeaseKind::None, Shared));
     assert_eq!(world.callback(0), None);
-    // The directory that was asked for: its entries are current.
+    // The requested directory: its entries are current.
     let call = world.send(1, SessionRequest::ListTree(ListTree { depth: 1, ..tree(a) }));
     assert!(world.is_waiting(call));
     let (callback, nodes) = world.recall(0);

@@ -1,4 +1,4 @@
-//! What clients had before a restart of the server is theirs, if they return within a term.
+//! After a restart of the server, clients keep their leases if they return within a term.
 
 use apus_fs_core::Store;
 use apus_fs_core::wire::{
@@ -55,7 +55,7 @@ fn leases_are_reclaimed_before_others_are_granted() {
     // A conflicting claim is not granted.
     let other = reclaim(&mut world, 1, &[(file, Exclusive, version), (root, Shared, version)]);
     assert_eq!(other, [(Shared, true), (LeaseKind::None, false)]);
-    // What was reclaimed is used at once: the unsent changes arrive.
+    // Reclaimed leases are used at once: the unsent changes arrive.
     let ino = apus_fs_core::wire::Ino(ranges[0].first + 1);
     world.apply(0, &[World::create(root, "second", ino, NewNode::File)], b"");
     world.pass(TERM / 2);
@@ -112,7 +112,7 @@ fn a_file_is_kept_for_a_client_that_returns_later() {
     world.answer(callback, &[file]);
     assert_eq!(world.server.store().orphans(), [file.ino]);
     world.ask(1, SessionRequest::Goodbye);
-    // The remover is asked, too: it has heard of the file.
+    // The remover is asked as well: it has received the file.
     while let Some((callback, _)) = world.callback(0) {
         world.answer(callback, &[]);
     }
@@ -148,7 +148,7 @@ fn orphans_are_kept_for_clients_that_return() {
     assert_eq!(world.server.store().orphans(), []);
 }
 
-/// Has a client return after the grace period and claim the root to change it. Returns what it gets.
+/// Has a client return after the grace period and claim the root to change it. Returns the outcome.
 fn claim_late(world: &mut World, range: InoRange) -> LeaseKind {
     let hello = Hello { session: Some(1), ranges: vec![range], ..World::hello(0) };
     world.greet(0, hello).unwrap();
@@ -156,8 +156,8 @@ fn claim_late(world: &mut World, range: InoRange) -> LeaseKind {
     reclaim(world, 0, &[claim])[0].0
 }
 
-/// Two clients, the first of which may have changed the root when the server was restarted. The grace period has passed, and only the
-/// second one is back.
+/// Two clients. The first may have changed the root when the server was restarted; the grace period
+/// has passed, and only the second client is back.
 fn first_is_away() -> (World, [InoRange; 2]) {
     let mut world = World::with_clients(2);
     world.lease(0, &[(world.root, Exclusive)]);

@@ -1,4 +1,4 @@
-//! Sessions begin, resume and end.
+//! Sessions start, resume and end.
 
 use apus_fs_core::server::ServerSettings;
 use apus_fs_core::wire::frame::encode;
@@ -46,7 +46,7 @@ fn a_session_is_resumed_by_its_client_only() {
     assert_eq!((welcome.resumed, welcome.session), (true, session));
     assert_eq!(welcome.root.lease, LeaseKind::Exclusive);
     assert!(welcome.first_ino > session);
-    // Another client cannot take it over, nor can another address use it.
+    // Neither another client nor another address can take it over.
     let theft = Hello { session: Some(session), ..World::hello(1) };
     assert!(!world.greet(1, theft).unwrap().resumed);
     world.clients.get_mut(&1).unwrap().session = session;
@@ -68,7 +68,7 @@ fn a_new_session_ends_the_older_one_of_the_same_client() {
     assert_eq!(world.response(call), Some(Response::Failed(Failure::SessionEnded)));
 }
 
-/// FSSERVE-12: the number of sessions is bounded. One that is silent for a term makes room.
+/// FSSERVE-12: the number of sessions is bounded. A session that was silent for a term makes room.
 #[test]
 fn there_is_a_maximum_of_sessions() {
     let settings = ServerSettings { max_sessions: 2, ..settings() };
@@ -85,7 +85,7 @@ fn there_is_a_maximum_of_sessions() {
     assert_eq!(world.ask(1, SessionRequest::Renew), Response::Done);
 }
 
-/// FSSERVE-4: silence alone does not end a session before it is clear that the client is gone for good.
+/// FSSERVE-4: silence alone does not end a session before the client is certainly gone for good.
 #[test]
 fn a_silent_session_lasts_while_its_leases_are_not_needed() {
     let mut world = World::with_clients(1);

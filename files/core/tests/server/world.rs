@@ -1,4 +1,4 @@
-//! A server, and clients that say what a test wants them to say.
+//! A server, and clients that send whatever a test chooses.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -96,7 +96,8 @@ impl World {
         world
     }
 
-    /// Restarts the server: what was not committed is lost, and so are its calls. Its clients know nothing of it yet.
+    /// Restarts the server: uncommitted batches and its calls are lost. Its clients have not
+    /// noticed yet.
     pub(crate) fn restart(&mut self) {
         let other = Server::new(SmallStore::new(), settings(), self.now).unwrap();
         let mut store = std::mem::replace(&mut self.server, other).into_store();
@@ -140,7 +141,7 @@ impl World {
         self.take_effects();
     }
 
-    /// Lets time pass, with a poll at each deadline.
+    /// Advances time, with a poll at each deadline.
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(deadline) = self.server.next_deadline().filter(|at| *at <= end) {
@@ -236,7 +237,7 @@ impl World {
         }
     }
 
-    /// Begins a session.
+    /// Starts a session.
     pub(crate) fn join(&mut self, id: Id) -> Welcome {
         self.greet(id, Self::hello(id)).unwrap()
     }
@@ -286,7 +287,7 @@ impl World {
         SessionRequest::Lease { wanted: wanted.collect() }
     }
 
-    /// Takes leases that are free.
+    /// Acquires leases that are free.
     pub(crate) fn lease(&mut self, id: Id, nodes: &[(Handle, LeaseKind)]) {
         match self.ask(id, Self::wanted(nodes)) {
             Response::Leased { leases: leased, .. } => {

@@ -1,4 +1,4 @@
-//! What programs see in attributes, beside what was done.
+//! Attributes as programs see them, compared with the actual changes.
 
 use apus_fs_core::client::{AttributeChange, NewTime, Operation, Reply};
 use apus_fs_core::wire::{AllocateMode, Attributes, Errno, Ino, Time};
@@ -27,7 +27,7 @@ fn mode(mode: u16) -> AttributeChange {
     AttributeChange { mode: Some(mode), ..AttributeChange::default() }
 }
 
-/// Programs such as `tar` and `git` take another time for another change.
+/// Programs such as `tar` and `git` interpret another time as another change.
 #[test]
 fn times_stay_when_the_server_has_applied_a_change() {
     let mut world = World::new(2);
@@ -74,7 +74,8 @@ fn a_file_without_a_name_has_the_group_of_its_directory() {
     assert_eq!(entry.attributes.gid, 7);
 }
 
-/// A program that has a removed directory open can do what needs no name in it, and no other change is lost by that.
+/// A program with an open removed directory can do all that needs no name in it, and no other
+/// change is lost by that.
 #[test]
 fn a_removed_directory_that_is_open_is_empty() {
     let mut world = World::new(2);
@@ -100,7 +101,8 @@ fn a_removed_directory_that_is_open_is_empty() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// A descriptor of `O_PATH` keeps no file open: what is changed through it is refused, and no other change is lost by that.
+/// A descriptor of `O_PATH` keeps no file open: changes through it are refused, and no other change
+/// is lost by that.
 #[test]
 fn a_file_that_is_gone_is_not_changed() {
     let mut world = World::new(1);

@@ -1,4 +1,4 @@
-//! How many calls a work takes, exactly: the same on every machine.
+//! The exact number of calls for a workload: equal on every machine.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use apus_fs_core::wire::Ino;
 
 use crate::world::{World, place};
 
-/// Calls of client 0 that some work takes.
+/// Calls of client 0 during a workload.
 fn calls(world: &mut World, work: impl FnOnce(&mut World)) -> u64 {
     let before = world.requests[0];
     work(world);
@@ -133,7 +133,8 @@ fn a_file_that_is_removed_at_once_takes_no_call() {
         }
     });
     assert_eq!(taken, 0);
-    // Its directory is as clean as before: another client's look takes the lease without waiting for a batch that never comes.
+    // Its directory is as clean as before: another client's lookup gets the lease without waiting
+    // for a batch that is never sent.
     assert_eq!(world.look_up(1, Ino::ROOT, "repository"), Some(directory));
     assert_eq!(world.list(1, directory), ["kept"]);
     assert_eq!(times(&mut world, 1, directory).0, before.mtime);
@@ -144,7 +145,8 @@ fn a_file_that_is_removed_at_once_takes_no_call() {
     assert_eq!(world.list(1, directory), ["kept", "other"]);
 }
 
-/// What is created beside something else, or stays open, leaves: it is removed at the server.
+/// A file that is created together with another one, or stays open, is sent: it is removed at the
+/// server.
 #[test]
 fn a_file_that_others_need_is_not_cancelled() {
     let mut world = World::new(2);
@@ -166,7 +168,7 @@ fn a_file_that_others_need_is_not_cancelled() {
     assert_eq!(world.list(1, directory), ["other"]);
 }
 
-/// FS-6: a batch with one empty file waits a little longer than others, and leaves by itself.
+/// FS-6: a batch with one empty file waits a little longer than others, and is sent on its own.
 #[test]
 fn an_empty_file_leaves_after_fifty_milliseconds() {
     let mut world = World::new(1);

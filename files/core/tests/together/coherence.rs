@@ -1,4 +1,4 @@
-//! Each operation sees what was done before it began, whichever client did it.
+//! Each operation sees all operations that ended before it started, at any client.
 
 use apus_fs_core::client::{AttributeChange, Operation, Reply};
 use apus_fs_core::wire::{Errno, Ino};
@@ -88,7 +88,7 @@ fn operations_that_want_the_same_at_once_all_end() {
     assert_eq!(world.list(1, Ino::ROOT).len(), 31);
 }
 
-/// FS-1, FS-9: what was written before the rename is there after it.
+/// FS-1, FS-9: bytes written before the rename are present after it.
 #[test]
 fn renames_between_directories_are_seen() {
     let mut world = World::new(2);
@@ -118,7 +118,8 @@ fn renames_between_directories_are_seen() {
     assert_eq!(world.run(1, remove), Err(Errno::NOTEMPTY));
 }
 
-/// FSCLIENT-3: the new file, which the server does not know yet, is leased together with the one that it replaces.
+/// FSCLIENT-3: the new file, which the server does not have yet, is leased together with the file
+/// that it replaces.
 #[test]
 fn a_file_is_replaced_by_one_that_was_just_created() {
     let mut world = World::new(2);
@@ -157,7 +158,7 @@ fn sizes_and_times_are_those_of_the_last_change() {
     assert_eq!((attributes.size, attributes.mode), (300, 0o644));
 }
 
-/// As git replaces a file: a new one beside it, renamed over it; by one client after the other.
+/// Replaces a file like git: a new file next to it, renamed over it; by one client after the other.
 #[test]
 fn a_file_is_replaced_by_one_client_after_the_other() {
     let mut world = World::new(2);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::world::{World, place, write};
 
-/// Requests, callbacks, and one-way journeys of messages that some work takes.
+/// Requests, callbacks, and one-way journeys of messages during a workload.
 fn messages(world: &mut World, work: impl FnOnce(&mut World)) -> (u64, u64) {
     let before = (world.requests.iter().sum::<u64>(), world.callbacks_made());
     work(world);
@@ -94,7 +94,8 @@ fn a_lent_lease_that_does_not_come_back_is_recalled() {
     assert!(text.ends_with("other\nlate\n"), "{text}");
 }
 
-/// FSCLIENT-7: what was changed under a lent lease is sent again after a restart of the server, with the lease.
+/// FSCLIENT-7: changes under a lent lease are sent again after a restart of the server, with the
+/// lease.
 #[test]
 fn changes_under_a_lent_lease_survive_a_restart_of_the_server() {
     let (mut world, file) = world_with_a_log();
@@ -109,7 +110,8 @@ fn changes_under_a_lent_lease_survive_a_restart_of_the_server() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// FSSERVE-14: an operation that fails when it gets the lease delays others by at most the time after which the lease is recalled.
+/// FSSERVE-14: an operation that fails when it gets the lease delays others by at most the time
+/// after which the lease is recalled.
 #[test]
 fn an_operation_that_fails_delays_others_for_a_short_time() {
     let mut world = World::new(2);

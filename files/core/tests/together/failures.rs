@@ -35,7 +35,7 @@ fn a_batch_whose_response_was_lost_takes_effect_once() {
     world.sync(0, file);
     for round in 0..10 {
         world.append(0, file, format!("{round};").as_bytes());
-        // The batch is sent, applied, and its response is under way.
+        // The batch is sent and applied, and its response is in flight.
         let sync = world.begin_unsettled(0, Operation::Sync { node: file });
         world.deliver_requests();
         world.restart_server(round % 2);
@@ -46,7 +46,7 @@ fn a_batch_whose_response_was_lost_takes_effect_once() {
     assert_eq!(world.read(1, file), b"0;1;2;3;4;5;6;7;8;9;");
 }
 
-/// FS-8: the error is reported once, for the file that lost its changes; what came before stays.
+/// FS-8: the error is reported once, for the file that lost its changes; earlier changes stay.
 #[test]
 fn a_full_disk_is_reported_by_fsync() {
     let mut world = World::new(2);
@@ -89,7 +89,7 @@ fn a_client_that_was_away_for_too_long_says_what_it_lost() {
     assert!(world.run(0, Operation::Sync { node: quiet }).is_ok());
 }
 
-/// FS-14: no other client has changed anything meanwhile, so nothing is lost.
+/// FS-14: no other client has made a change in the meantime, so no change is lost.
 #[test]
 fn a_client_that_returns_in_time_sends_what_it_kept() {
     let mut world = World::new(2);
@@ -166,7 +166,8 @@ fn set_xattr(node: Ino, name: &'static [u8]) -> Operation {
     Operation::SetXattr { node, name, value, create: false, replace: false }
 }
 
-/// A change that is refused alone is not taken for done, in whatever way its client learns how far its batches are applied.
+/// A change that is refused alone never counts as done, however its client learns how many of its
+/// batches are applied.
 #[test]
 fn a_refusal_that_is_overtaken_reaches_its_operation() {
     type Disturb = fn(&mut World);
@@ -199,7 +200,8 @@ fn a_refusal_that_is_overtaken_reaches_its_operation() {
     }
 }
 
-/// The loss of changes that applications do not wait for is reported by `fsync`, although the report itself was lost with the server.
+/// The loss of changes that applications do not wait for is reported by `fsync`, although the
+/// report itself was lost with the server.
 #[test]
 fn a_loss_whose_report_is_lost_with_the_server_is_reported() {
     let mut world = World::new(1);

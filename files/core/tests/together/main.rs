@@ -1,4 +1,5 @@
-//! Clients and a server together: what one client does, the others see at their next operation.
+//! Clients and a server together: after an operation of one client, the next operations of the
+//! others see its effect.
 
 mod attributes;
 mod calls;

@@ -12,7 +12,7 @@ fn lock(node: Ino, is_flock: bool, kind: LockKind) -> Operation {
     Operation::Lock { node, owner, kind, range, wait: false }
 }
 
-/// Two clients that have the file open, the first of which has locked it.
+/// Two clients with the file open, the first of which has locked it.
 fn locked(is_flock: bool) -> (World, Ino) {
     let mut world = World::new(2);
     let file = world.create(0, Ino::ROOT, "file");
@@ -46,7 +46,7 @@ fn a_lock_outlives_the_server() {
         assert_eq!(world.wait(1, other), Err(Errno::AGAIN));
         world.run(0, lock(file, is_flock, LockKind::Unlock)).unwrap();
         assert_eq!(world.run(1, lock(file, is_flock, LockKind::Write)), Ok(Reply::Done));
-        // What was released is not taken again.
+        // A released lock is not taken again.
         world.restart_server(0);
         assert_eq!(world.run(0, lock(file, is_flock, LockKind::Write)), Err(Errno::AGAIN));
         assert_eq!(world.warnings, [""; 0]);
@@ -93,7 +93,8 @@ fn an_unlock_that_is_interrupted_unlocks() {
     }
 }
 
-/// A client whose program learns that a signal has ended its request, though the server has granted the lock.
+/// A client whose program receives `EINTR` for its request, although the server has granted the
+/// lock.
 fn granted_and_interrupted(is_flock: bool) -> (World, Ino) {
     let (mut world, file) = locked(is_flock);
     world.run(0, lock(file, is_flock, LockKind::Unlock)).unwrap();
@@ -115,7 +116,7 @@ fn a_lock_that_is_granted_after_a_signal_goes_back() {
     }
 }
 
-/// FSCLIENT-8: what an earlier request got is not what goes back.
+/// FSCLIENT-8: a lock from an earlier request is not the lock that is returned.
 #[test]
 fn a_lock_that_is_asked_for_again_after_a_signal_stays() {
     for is_flock in [false, true] {
@@ -149,7 +150,8 @@ fn lock_range(node: Ino, kind: LockKind, start: u64) -> Operation {
     Operation::Lock { node, owner, kind, range, wait: false }
 }
 
-/// FSCLIENT-8: the threads of a program are one owner, and a signal may end the requests of several.
+/// FSCLIENT-8: the threads of a program are one owner, and a signal may end the requests of
+/// several.
 #[test]
 fn locks_that_are_granted_to_several_threads_after_signals_go_back() {
     let (mut world, file) = locked(false);
@@ -175,7 +177,7 @@ fn locks_that_are_granted_to_several_threads_after_signals_go_back() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// FSCLIENT-8: nothing is asked about bytes that the request was not about.
+/// FSCLIENT-8: no lock is requested on bytes outside of the request.
 #[test]
 fn what_goes_back_is_what_was_asked_for() {
     let (mut world, file) = locked(false);
@@ -189,12 +191,13 @@ fn what_goes_back_is_what_was_asked_for() {
     assert_eq!(world.requests[0], before + 1, "the lock at the beginning is not asked for again");
 }
 
-/// FSCLIENT-8: the response is lost because the client greets again, in the same session, before the signal.
+/// FSCLIENT-8: the response is lost because the client greets again, in the same session, before
+/// the signal.
 #[test]
 fn a_lock_whose_response_was_lost_with_a_greeting_goes_back() {
     let (mut world, file) = locked(false);
     world.change_store(|store| store.fail_record_after(0));
-    // The end of the grace period, behind which locks are granted again.
+    // The end of the grace period, after which locks are granted again.
     assert_eq!(world.run(1, lock(file, false, LockKind::Write)), Err(Errno::AGAIN));
     world
         .hold_back(0, |response| matches!(response, Response::Locked(None) | Response::Welcome(_)));

@@ -1,4 +1,5 @@
-//! Directories that move between directories, which only the server can decide (found by the simulator, seeds 388, 556, 826, 983).
+//! Directories that move between directories, which only the server can decide (found by the
+//! simulator, seeds 388, 556, 826, 983).
 
 use apus_fs_core::client::{Operation, Reply};
 use apus_fs_core::wire::{Errno, Ino, NewNode, Response};
@@ -19,7 +20,7 @@ fn create(directory: Ino, name: &str) -> Operation {
     Operation::Create { place, node: NewNode::File, mode: 0o644, open: false }
 }
 
-/// Nothing can be created in a directory that another one has replaced: the change would be lost.
+/// No node can be created in a directory that another one has replaced: the change would be lost.
 #[test]
 fn a_replaced_directory_is_gone() {
     let mut world = World::new(1);
@@ -33,7 +34,7 @@ fn a_replaced_directory_is_gone() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// A change that comes while the server decides waits for the decision.
+/// A change that arrives while the server decides waits for the decision.
 #[test]
 fn changes_wait_for_a_rename_under_way() {
     let mut world = World::new(1);
@@ -55,7 +56,7 @@ fn changes_wait_for_a_rename_under_way() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// What the server has done is seen although the program did not wait for it.
+/// The outcome at the server is visible although the program did not wait for it.
 #[test]
 fn a_rename_that_was_interrupted_may_have_happened() {
     let mut world = World::new(1);

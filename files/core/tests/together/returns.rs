@@ -1,4 +1,5 @@
-//! Clients that come back: what they claim, and what they keep. Each scenario was first found by a seed of `apus-fs-sim`.
+//! Clients that return: the leases that they claim, and those that they keep. Each scenario was
+//! first found by a seed of `apus-fs-sim`.
 
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ fn open(node: Ino) -> Operation {
     Operation::Open { node, truncate: false, writable: true, kill_privileges: false }
 }
 
-/// FS-13, FSCLIENT-5: the recall overtakes the response that grants the lease again, and takes the changes along.
+/// FS-13, FSCLIENT-5: the recall overtakes the response that grants the lease again, and the
+/// changes leave with it.
 #[test]
 fn a_recall_during_a_claim_loses_nothing() {
     let mut world = World::new(2);
@@ -39,7 +41,8 @@ fn a_recall_during_a_claim_loses_nothing() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// FS-13: what was not claimed when the server crashed again is claimed of the third one.
+/// FS-13: leases that were not claimed when the server crashed again are claimed from the third
+/// one.
 #[test]
 fn a_crash_during_a_claim_loses_nothing() {
     let mut world = World::new(2);
@@ -76,7 +79,8 @@ fn a_recall_during_a_repeated_claim_loses_nothing() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// FS-14: the response to the last batch was lost with the server, so the client knows the contents and not the version.
+/// FS-14: the response to the last batch was lost with the server, so the client has the contents
+/// and not the version.
 #[test]
 fn a_client_whose_response_was_lost_goes_on_after_a_long_crash() {
     let mut world = World::new(1);
@@ -96,7 +100,8 @@ fn a_client_whose_response_was_lost_goes_on_after_a_long_crash() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// FSSERVE-11: a lease that has become another client's is not claimed, although the server that gave it away is gone.
+/// FSSERVE-11: a lease that another client has received is not claimed, although the server that
+/// granted it is gone.
 #[test]
 fn a_client_that_was_away_claims_only_what_its_changes_need() {
     let mut world = World::new(2);
@@ -119,7 +124,8 @@ fn a_client_that_was_away_claims_only_what_its_changes_need() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// FSSERVE-15: what another client has seen absent does not come back, although the server has been restarted.
+/// FSSERVE-15: a name that another client has seen absent does not reappear, although the server
+/// was restarted.
 #[test]
 fn changes_of_a_fenced_client_are_void_after_a_restart() {
     let mut world = World::new(2);
@@ -140,7 +146,7 @@ fn changes_of_a_fenced_client_are_void_after_a_restart() {
         Err(Errno::IO),
         "the loss is reported once"
     );
-    // What it changes from now on counts.
+    // Its changes from now on count.
     world.write(0, file, 0, b"new");
     world.restart_server(0);
     world.sync(0, file);
@@ -183,8 +189,9 @@ fn changes_that_no_other_client_could_miss_are_kept() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// FSSERVE-15: a client that comes back after the grace period of a restarted server brings its changes to `mine`, if the other one has
-/// learned of `learned` in this life of the server. Returns what became of them.
+/// FSSERVE-15: a client that returns after the grace period of a restarted server sends its changes
+/// of `mine`, if the other client has learned of `learned` in this life of the server. Returns
+/// their outcome.
 fn return_late(learned: &str) -> (Result<Reply, Errno>, Vec<u8>, usize) {
     let mut world = World::new(2);
     let mine = world.create(0, Ino::ROOT, "mine");
@@ -209,7 +216,7 @@ fn a_latecomer_loses_only_what_another_client_has_missed() {
     assert_eq!(return_late("mine"), (Err(Errno::IO), Vec::new(), 1));
 }
 
-/// FS-14: a file without a name that was closed is nothing that could be lost.
+/// FS-14: a closed file without a name cannot be lost.
 #[test]
 fn a_closed_orphan_that_is_gone_is_no_conflict() {
     let mut world = World::new(1);
@@ -227,8 +234,8 @@ fn a_closed_orphan_that_is_gone_is_no_conflict() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// FS-4, FSSERVE-10: the server keeps a file without a name for those that had it open when it lost the name. Another thread that had found
-/// it before does not get an opening that may lose its file.
+/// FS-4, FSSERVE-10: the server keeps a file without a name for the clients that had it open when
+/// it lost the name. Another thread with an earlier lookup gets no opening that may lose its file.
 #[test]
 fn a_file_without_a_name_is_not_opened_anew() {
     let mut world = World::new(2);
@@ -275,7 +282,7 @@ fn a_kernel_that_has_read_an_empty_file_drops_its_page() {
     assert!(world.invalidated.contains(&(1, dropped)), "{:?}", world.invalidated);
 }
 
-/// FS-14: what is lost is handed out as it was made, with the paths that programs know.
+/// FS-14: lost changes are handed out as they were made, with the paths that programs use.
 #[test]
 fn changes_that_are_lost_are_handed_out() {
     let mut world = World::new(2);
@@ -311,7 +318,7 @@ fn changes_that_are_lost_are_handed_out() {
     assert_eq!(world.run(0, Operation::Sync { node: file }), Err(Errno::IO));
 }
 
-/// FS-8: what the server has applied before the record that failed is not lost.
+/// FS-8: changes that the server has applied before the failed record are not lost.
 #[test]
 fn changes_before_the_one_that_failed_are_not_handed_out() {
     let mut world = World::new(1);

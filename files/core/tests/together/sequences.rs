@@ -1,4 +1,5 @@
-//! Files that are read in sequence: bytes are asked for ahead of the reader, and are never older than they may be.
+//! Files that are read in sequence: bytes are requested ahead of the reader, and are never older
+//! than permitted.
 
 use apus_fs_core::client::{Operation, Reply};
 use apus_fs_core::wire::{Errno, Ino, Response};
@@ -102,7 +103,7 @@ fn reads_in_random_order_take_one_call_each() {
     assert_eq!(world.clients[0].status().read_ahead, 0);
 }
 
-/// A sequence that is left is not read on, and what was asked for is dropped with the next read.
+/// An abandoned sequence is not read ahead, and the next read drops its requested bytes.
 #[test]
 fn a_sequence_that_is_left_costs_no_memory() {
     let mut world = World::new(2);
@@ -114,7 +115,7 @@ fn a_sequence_that_is_left_costs_no_memory() {
     assert_eq!(world.clients[0].status().cached_bytes, 4_096);
 }
 
-/// FSCLIENT-2, FSAHEAD-3: what another client writes into the window is read.
+/// FSCLIENT-2, FSAHEAD-3: another client's write into the window is visible to the reader.
 #[test]
 fn bytes_that_were_read_ahead_go_with_the_lease() {
     let mut world = World::new(2);
@@ -129,7 +130,8 @@ fn bytes_that_were_read_ahead_go_with_the_lease() {
     check(&mut world, file, next + u64::from(PIECE), PIECE);
 }
 
-/// FSCLIENT-5, FSAHEAD-3: the server has read before the other client's write, and its response arrives after it.
+/// FSCLIENT-5, FSAHEAD-3: the server has read before the other client's write, and its response
+/// arrives after it.
 #[test]
 fn what_arrives_after_a_recall_is_not_used() {
     let mut world = World::new(2);
@@ -151,7 +153,7 @@ fn what_arrives_after_a_recall_is_not_used() {
     assert!(found.starts_with(b"written since"));
 }
 
-/// The client's own changes are seen: those in its log, and those that are at the server.
+/// The client's own changes are visible: those in its log, and those at the server.
 #[test]
 fn a_reader_sees_what_its_own_client_writes() {
     let mut world = World::new(2);
@@ -170,7 +172,8 @@ fn a_reader_sees_what_its_own_client_writes() {
     assert!(data(world.run(0, read(file, end, PIECE))).starts_with(b"more"));
 }
 
-/// A copy into a file whose bytes are under way: what the server has read before is not what the file has afterwards.
+/// A copy into a file with reads in flight: the bytes that the server read earlier are not the
+/// file's afterwards.
 #[test]
 fn a_copy_into_bytes_that_are_under_way_is_seen() {
     let mut world = World::new(2);

@@ -1,4 +1,4 @@
-//! A server and clients that hear each other at once.
+//! A server and clients that exchange messages at once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use apus_fs_core::wire::{Errno, Ino, Name, NewNode, Response, Time, frame};
 use apus_fs_store::memory::MemoryStore;
 use bytes::Bytes;
 
-/// A message that is under way.
+/// A message in flight.
 enum Message {
     Request { client: usize, call: ClientCall, bytes: Bytes },
     Response { client: usize, call: ClientCall, bytes: Bytes },
@@ -22,14 +22,14 @@ enum Message {
     Answer { callback: CallbackToken, bytes: Bytes },
 }
 
-/// A call that gets no response.
+/// A call without a response.
 #[derive(Clone, Copy)]
 enum LostCall {
     Request(usize, ClientCall),
     Callback(CallbackToken),
 }
 
-/// Says which responses are held back.
+/// Selects the responses that are held back.
 type IsHeld = fn(&Response) -> bool;
 
 pub(crate) struct World {
@@ -50,10 +50,10 @@ pub(crate) struct World {
     cut_off: Vec<bool>,
     /// Calls and callbacks that were lost, and when their senders notice.
     lost: Vec<(Duration, LostCall)>,
-    /// Responses to a client that are held back, and those that were.
+    /// Responses to a client that are held back now, and earlier ones.
     held: Option<(usize, IsHeld)>,
     held_back: Vec<Message>,
-    /// What the clients' kernels were asked to drop.
+    /// Items that the clients' kernels were asked to drop.
     pub(crate) invalidated: Vec<(usize, Invalidation)>,
 }
 
@@ -113,7 +113,7 @@ impl World {
         self.server.as_mut().expect("the server runs")
     }
 
-    /// The store, of which the next record that is applied is to fail, or whose state is of interest.
+    /// The store, to plant a failure of the next record or to read its state.
     pub(crate) fn change_store(&mut self, change: impl FnOnce(&mut MemoryStore)) {
         self.replace_server(ServerSettings::default(), change);
     }
@@ -130,7 +130,7 @@ impl World {
         let mut store = self.server.take().unwrap().into_store();
         change(&mut store);
         self.server = Some(Server::new(store, settings, self.now).unwrap());
-        // What was under way is lost.
+        // Messages in flight are lost.
         self.under_way.clear();
         self.callbacks.clear();
         let clock = self.clock();
@@ -140,12 +140,12 @@ impl World {
         self.settle();
     }
 
-    /// The server's machine crashes and starts again: `kept` batches survive of those that were not committed.
+    /// The server's machine crashes and restarts: `kept` of the uncommitted batches survive.
     pub(crate) fn restart_server(&mut self, kept: usize) {
         self.change_store(|store| store.crash(kept));
     }
 
-    /// Delivers everything that is under way, and what follows from it.
+    /// Delivers all messages in flight, and all that follow from them.
     pub(crate) fn settle(&mut self) {
         loop {
             self.collect();
@@ -250,14 +250,14 @@ impl World {
         self.held = Some((client, responses));
     }
 
-    /// Delivers what was held back.
+    /// Delivers the responses that were held back.
     pub(crate) fn release(&mut self) {
         self.held = None;
         self.under_way.extend(std::mem::take(&mut self.held_back));
         self.settle();
     }
 
-    /// Loses what was held back.
+    /// Loses the responses that were held back.
     pub(crate) fn lose_held(&mut self) {
         self.held = None;
         let clock = self.clock();
@@ -269,7 +269,7 @@ impl World {
         self.settle();
     }
 
-    /// Lets at least `time` pass.
+    /// Advances time by at least `time`.
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// Lets time pass to the next deadline of anyone.
+    /// Advances time to the next deadline of any participant.
     pub(crate) fn advance(&mut self) {
         let deadlines = self.clients.iter().filter_map(Client::next_deadline);
         let deadlines = deadlines.chain(self.lost.iter().map(|(at, _)| *at));
@@ -303,7 +303,7 @@ impl World {
         self.settle();
     }
 
-    /// Begins an operation.
+    /// Starts an operation.
     pub(crate) fn begin(&mut self, client: usize, operation: Operation) -> OpToken {
         self.last_op += 1;
         let token = OpToken(self.last_op);
@@ -313,7 +313,7 @@ impl World {
         token
     }
 
-    /// Begins an operation and delivers nothing.
+    /// Starts an operation and delivers no message.
     pub(crate) fn begin_unsettled(&mut self, client: usize, operation: Operation) -> OpToken {
         self.last_op += 1;
         let (token, clock) = (OpToken(self.last_op), self.clock());
@@ -321,7 +321,7 @@ impl World {
         token
     }
 
-    /// Delivers requests that are under way, and nothing that follows from them.
+    /// Delivers requests in flight, and no message that follows from them.
     pub(crate) fn deliver_requests(&mut self) {
         self.collect();
         for _ in 0..self.under_way.len() {
@@ -384,7 +384,7 @@ impl World {
         panic!("the operation does not end: {shown}");
     }
 
-    /// Waits until nothing is missing at the server.
+    /// Waits until all changes are at the server.
     pub(crate) fn flush(&mut self, client: usize) {
         while !self.clients[client].is_clean() {
             self.advance();

@@ -102,7 +102,8 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts, and waits until the server has responded. The calling thread has short time slices from then on (ADR 65).
+    /// Mounts, and waits until the server has responded. The calling thread has short time slices
+    /// from then on (see `time_slice`).
     ///
     /// # Errors
     ///

@@ -117,7 +117,7 @@ impl<S: Store> Service<S> {
     }
 
     /// Serves until it is stopped, and returns the stores. Everything to which it has responded is durable. The calling thread has
-    /// short time slices from then on (ADR 65).
+    /// short time slices from then on (see `time_slice`).
     ///
     /// # Errors
     ///

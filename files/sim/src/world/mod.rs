@@ -6,6 +6,7 @@
 
 mod application;
 mod clock;
+mod digest;
 mod event;
 mod faults;
 mod host;
@@ -31,9 +32,10 @@ use rand_pcg::Pcg64Mcg;
 use crate::Violation;
 use crate::history::{Moment, MountId, NameAction};
 use crate::scenario::{Fault, Scenario};
-use crate::seed::Totals;
+use crate::totals::Totals;
 use application::Planted;
 use clock::LocalClock;
+use digest::Digest;
 use event::{Call, Callback, Event};
 use host::Host;
 use intent::Intent;
@@ -69,6 +71,7 @@ struct World {
     is_closing: bool,
     fenced: Vec<MountId>,
     totals: Totals,
+    digest: Digest,
     trace: Vec<String>,
 }
 
@@ -77,6 +80,7 @@ pub(crate) fn run(scenario: &Scenario, trace: &mut Vec<String>) -> Result<Totals
     let mut world = World::new(scenario);
     let result = world.run().and_then(|()| world.verify());
     std::mem::swap(trace, &mut world.trace);
+    world.totals.digest = world.digest.finish();
     result.map(|()| world.totals)
 }
 
@@ -124,6 +128,7 @@ impl World {
             is_closing: false,
             fenced: Vec::new(),
             totals: Totals::default(),
+            digest: Digest::default(),
             trace: Vec::new(),
         }
     }
@@ -356,6 +361,7 @@ impl World {
     fn drain_client(&mut self, host: usize) {
         let mount = self.hosts[host].mount;
         while let Some(effect) = self.hosts[host].client.as_mut().and_then(Client::take_effect) {
+            self.digest.add_client(self.now, mount, &effect);
             match effect {
                 ClientEffect::Reply { operation, result } => {
                     self.learn(host, operation, &result);
@@ -435,6 +441,7 @@ impl World {
     fn drain_server(&mut self) {
         self.note_failed_batches();
         while let Some(effect) = self.server.as_mut().and_then(Server::take_effect) {
+            self.digest.add_server(self.now, &effect);
             match effect {
                 ServerEffect::Respond { call, header, payload } => {
                     let bytes = [vec![header], payload].concat().concat().into();

@@ -4,9 +4,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use apus_fs_core::wire::{Errno, Ino, NewNode, NodeKind, Record};
-use rustix::fs::{AtFlags, FileType, Gid, OFlags, RenameFlags, Uid};
+use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags};
 
-use super::data::times;
+use super::attributes::{set_owner, times};
 use super::files::{Files, mode_of, proc_path};
 use super::identity::{Identity, Status, errno, status_of};
 use super::names::{Fate, Removal, Step};
@@ -197,16 +197,6 @@ impl Files {
         let times = times(Some(*time), Some(*time));
         rustix::fs::utimensat(file, "", &times, AtFlags::EMPTY_PATH).map_err(errno)
     }
-}
-
-/// Sets the owner of what a descriptor refers to.
-pub(crate) fn set_owner(file: &OwnedFd, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
-    // The highest number means "unchanged" to the system call, and is no user.
-    if uid == Some(u32::MAX) || gid == Some(u32::MAX) {
-        return Err(Errno::INVAL);
-    }
-    let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
-    rustix::fs::chownat(file, "", uid, gid, AtFlags::EMPTY_PATH).map_err(errno)
 }
 
 fn type_of(kind: NodeKind) -> FileType {

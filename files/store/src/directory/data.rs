@@ -2,23 +2,14 @@
 
 use std::os::fd::OwnedFd;
 
-use apus_fs_core::wire::{AllocateMode, Data, Errno, Ino, Record, SeekTarget, SetAttributes, Time};
+use apus_fs_core::wire::{AllocateMode, Data, Errno, Ino, Record, SeekTarget, SetAttributes};
 use bytes::Bytes;
-use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
+use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, XattrFlags};
 
-use super::change::set_owner;
+use super::attributes::{set_owner, times};
 use super::files::{Files, mode_of, proc_path};
 use super::identity::{errno, status_of};
 use super::table::Table;
-
-/// Returns times as system calls take them; `None` stays.
-pub(crate) fn times(atime: Option<Time>, mtime: Option<Time>) -> Timestamps {
-    let spec = |time: Option<Time>| match time {
-        Some(time) => Timespec { tv_sec: time.seconds, tv_nsec: time.nanoseconds.into() },
-        None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-    };
-    Timestamps { last_access: spec(atime), last_modification: spec(mtime) }
-}
 
 impl Files {
     /// Carries out a record that changes no names.

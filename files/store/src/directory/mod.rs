@@ -13,6 +13,7 @@
 //! | `replay`, `journeys`, `discovery`, `arrange` | after a crash |
 
 mod arrange;
+mod attributes;
 mod change;
 mod checkpoint;
 mod commit;
@@ -200,7 +201,7 @@ impl DirectoryStore {
         let mut status = self.files.status(&self.knowledge.table, ino)?;
         while status.attributes.version.change == shown {
             let file = self.files.reach(&self.knowledge.table, ino)?;
-            let same = data::times(None, Some(status.attributes.mtime));
+            let same = attributes::times(None, Some(status.attributes.mtime));
             rustix::fs::utimensat(&file, "", &same, AtFlags::EMPTY_PATH).map_err(errno)?;
             status = self.files.status(&self.knowledge.table, ino)?;
             if status.attributes.version.change == shown {

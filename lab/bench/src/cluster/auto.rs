@@ -3,7 +3,7 @@
 //! Messages must wait for the links, and not for the cores of the one machine that plays all hosts. The search tries how
 //! busy a rate makes the cores: it differs from machine to machine, and from transport to transport.
 
-use super::IDLE;
+use super::options::IDLE;
 use apus_testbed::error::Error;
 
 /// Share of the time that the cores are busy with the hungriest transport, that is aimed at: 45 %. Chosen by us: less than is

@@ -33,13 +33,13 @@ mod switch;
 
 pub use external::{ExternalTransport, external_agent};
 pub use kill::{KillEffect, Period, Recovery};
-pub use options::{Link, Mix, Options};
+pub use options::{IDLE, Link, Mix, Options};
+pub use run::JOB;
 pub use setting::Setting;
 pub use site::Venue;
 pub use sweep::sweep;
 pub use switch::{LevelLoad, SwitchLoad};
 
-use apus_workload::Rate;
 use serde_json::Value;
 
 use self::account::Account;
@@ -50,13 +50,6 @@ use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 use apus_testbed::repeat::Repeater;
-
-/// The kind of task that a node does: here, or in a program of another project ([`external_agent`]).
-pub const JOB: &str = "cluster";
-
-/// Share of the time that the cores have nothing to do at the rate that [`Link::Auto`] chooses, at least; it aims at
-/// more. A run with less comes with a note. Source: the command line's contract.
-pub const IDLE: f64 = 0.4;
 
 /// Measures everything, and puts together what came out.
 ///
@@ -102,9 +95,4 @@ pub fn analysis(options: &Options, venue: &Venue) -> Result<Analysis, Error> {
 /// Does one node's work in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     node::agent(task, control, None)
-}
-
-/// Returns a rate that the options have been checked to allow.
-fn rate(mbps: u64) -> Rate {
-    Rate::from_mbps(mbps).expect("a rate within the limits of a fabric")
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::JOB;
 use super::kill::{self, KillEffect, KillPlan};
 use super::node::{self, NodeResult, Phase, Setup, Work};
 use super::options::{Mix, Options};
@@ -23,6 +22,9 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::machine::CpuTicks;
 use apus_testbed::process::Task;
+
+/// The kind of task that a node does: here, or in a program of another project ([`external_agent`]).
+pub const JOB: &str = "cluster";
 
 /// Least time to wait for replies after the last request was due. Chosen by us: the backlog of a transport
 /// that does not keep up is an error soon enough.

@@ -95,7 +95,7 @@ impl<'a> Site<'a> {
         let ground = match venue {
             Venue::Elsewhere { launch, .. } => Ground::Lent(launch),
             Venue::Fabric { program } => {
-                let spec = Spec { link: super::rate(mbps), ..options.fabric.clone() };
+                let spec = Spec { link: super::options::rate(mbps), ..options.fabric.clone() };
                 let fabric = Box::new(Fabric::up(&spec)?);
                 let node = |node| LocalNode {
                     name: format!("h{}", node + 1),

@@ -13,7 +13,9 @@
 //! Threads sleep while they wait unless another way is requested: that is when handing over costs most, and all threads
 //! of the server share a core.
 
-use super::{Contest, Options, Reading};
+use super::definition::Contest;
+use super::options::Options;
+use super::reading::Reading;
 use crate::contenders::apus::{ReceiveMode, counters};
 use crate::contenders::contender::Contender;
 use ::apus::PollMode;

@@ -1,15 +1,14 @@
 //! The rate contest: small requests per second with one core on each side.
 
-use super::{Contest, Options, Reading};
+use super::definition::{COST, Contest};
+use super::options::Options;
+use super::reading::Reading;
 use crate::contenders::apus::{SealedApus, Sharded, TracedApus};
 use crate::contenders::baseline::{SendMode, Tcp, Tls, UdpGsoEcho};
 use crate::contenders::contender::Contender;
 use apus_measure::exchange::Pair;
 use apus_measure::exchange::{Calls, Exchange, Path, engine_counters};
 use apus_measure::plan::{Replies, Side};
-
-/// The figure by which numbers of shards are compared: nanoseconds of processor time per reply, of both sides.
-pub(super) const COST: &str = "cpu_ns_per_rpc";
 
 /// Small requests with replies of the same size, many of them outstanding.
 pub static RATE: Contest = Contest {

@@ -7,11 +7,18 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{CONTESTS, Contest, JOB, Options, Reading, rate};
+use super::definition::{COST, Contest};
+use super::handoff::HANDOFF;
+use super::options::Options;
+use super::rate::RATE;
+use super::reading::Reading;
+use super::rtt::RTT;
+use super::throughput::THROUGHPUT;
 use crate::contenders::apus::Sharded;
 use crate::contenders::contender::Contender;
 use crate::contenders::keys::ThrowAwayKeys;
 use crate::options::{check_only, none_left};
+use apus_report::findings::Findings;
 use apus_measure::exchange::Pair;
 use apus_measure::plan::{Plan, Side};
 use apus_report::progress::Progress;
@@ -21,6 +28,24 @@ use apus_testbed::error::{Doing, Error, require};
 use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
 use apus_testbed::repeat::Repeater;
+
+/// All contests.
+pub const CONTESTS: [&Contest; 4] = [&RTT, &THROUGHPUT, &RATE, &HANDOFF];
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "bench";
+
+impl Contest {
+    /// Runs the contest.
+    ///
+    /// # Errors
+    ///
+    /// An option is out of range, or a contender failed.
+    pub fn run(&self, options: &Options, host: &Spawner) -> Result<Findings, Error> {
+        let outcome = run(self, options, host)?;
+        Ok(Findings::new(outcome, self.about, self.more).with_all(Vec::new(), Vec::new(), []))
+    }
+}
 
 /// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,7 +60,7 @@ struct Details {
 }
 
 /// Runs an experiment and puts the result together.
-pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
+fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
     let shards_fit = options.shards.is_empty() || contest.has_shards;
     require(shards_fit, "shards", "only `apus-lab bench rate` compares numbers of shards")?;
@@ -196,7 +221,7 @@ fn summarize(
                 let values = runs.iter().map(|(run, figures)| (*run, figures[index].1.value()));
                 compared.push((name, values.collect()));
             }
-            if figure == rate::COST {
+            if figure == COST {
                 let values = runs.iter().map(|(run, all)| (*run, 1.0 / all[index].1.value()));
                 efficiency.push((name, values.collect()));
             }
@@ -222,7 +247,7 @@ fn summarize(
 }
 
 /// Does one side's work.
-pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let malformed = |what: &str| Error::Peer(format!("a malformed task: {what}"));
     let details: Details = serde_json::from_value(task.details.clone())
         .map_err(|error| malformed(&error.to_string()))?;

@@ -1,6 +1,8 @@
 //! The round trip contest: the time of one request and its reply.
 
-use super::{Contest, Options, Reading};
+use super::definition::Contest;
+use super::options::Options;
+use super::reading::Reading;
 use crate::contenders::apus::{SealedApus, TracedApus};
 use crate::contenders::baseline::{SendMode, Tcp, Tls, Udp};
 use crate::contenders::contender::Contender;

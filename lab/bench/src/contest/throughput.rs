@@ -1,6 +1,8 @@
 //! The throughput contest: bytes per second from client to server in large messages.
 
-use super::{Contest, Options, Reading};
+use super::definition::Contest;
+use super::options::Options;
+use super::reading::Reading;
 use crate::contenders::apus::SealedApus;
 use crate::contenders::baseline::{SendMode, Tcp, Tls, UdpGso};
 use crate::contenders::contender::Contender;

@@ -5,10 +5,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::options::Repetition;
-use apus_report::experiment::{Experiment, defaults};
-use apus_report::findings::Findings;
+use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
-use apus_testbed::process::Spawner;
 
 /// What an endpoint costs: memory, threads, and the time to create it and to call
 ///
@@ -47,14 +45,6 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         defaults()
-    }
-}
-
-impl Experiment for Options {
-    type Error = Error;
-
-    fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Spawner::this_program()?)
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::JOB;
 use super::options::Options;
+use super::sides::JOB;
 use super::sides::{Clients, Details, Served};
 use apus_report::experiment::config;
 use apus_report::findings::Findings;

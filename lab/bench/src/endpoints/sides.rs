@@ -18,6 +18,9 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::{anonymous_memory, raise_descriptor_limit};
 use apus_testbed::process::{Control, Task};
 
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "endpoints";
+
 /// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {

@@ -22,9 +22,18 @@ mod recovery;
 pub use crate::loopback::Burst;
 pub use options::{Options, Path};
 
+use apus_report::experiment::Experiment;
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::Spawner;
+
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        run(self, &Spawner::this_program()?)
+    }
+}
 
 /// Runs the experiment.
 ///

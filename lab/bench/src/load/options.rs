@@ -6,10 +6,8 @@ use clap::{Args, ValueEnum};
 
 use crate::loopback::{Burst, Disturbance, parse_period};
 use crate::options::{Repetition, Sizes, check_load, check_rate};
-use apus_report::experiment::{Experiment, defaults};
-use apus_report::findings::Findings;
+use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
-use apus_testbed::process::Spawner;
 
 /// A workload with the processors as the bottleneck: capacity, tails, recovery
 ///
@@ -77,14 +75,6 @@ pub enum Path {
 impl Default for Options {
     fn default() -> Self {
         defaults()
-    }
-}
-
-impl Experiment for Options {
-    type Error = Error;
-
-    fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Spawner::this_program()?)
     }
 }
 

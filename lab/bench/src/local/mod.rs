@@ -29,12 +29,22 @@ mod sides;
 mod tables;
 
 pub use options::Options;
+pub(crate) use sides::JOB;
 
 use serde_json::Value;
 
+use apus_report::experiment::Experiment;
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
+
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        run(self, &Spawner::this_program()?)
+    }
+}
 
 /// Runs the experiment.
 ///
@@ -44,9 +54,6 @@ use apus_testbed::process::{Control, Spawner, Task};
 pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
-
-/// The kind of task that [`agent`] does.
-pub(crate) const JOB: &str = "local";
 
 /// Does one side's work in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {

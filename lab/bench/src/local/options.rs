@@ -7,12 +7,9 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::options::Repetition;
-use apus_measure::plan::Plan;
-use apus_report::experiment::{Experiment, config, defaults};
-use apus_report::findings::Findings;
+use apus_report::experiment::{config, defaults};
 use apus_report::result::named;
 use apus_testbed::error::{Error, require};
-use apus_testbed::process::Spawner;
 
 /// Processes of one host: shared memory beside unix sockets and TCP
 ///
@@ -67,14 +64,6 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         defaults()
-    }
-}
-
-impl Experiment for Options {
-    type Error = Error;
-
-    fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Spawner::this_program()?)
     }
 }
 

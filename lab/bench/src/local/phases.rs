@@ -5,11 +5,11 @@ use std::time::Duration;
 use apus::PollMode;
 use serde_json::{Value, json};
 
-use super::JOB;
 use super::entrant::Entrant;
 use super::options::Options;
 use super::report;
 use super::series::{Figures, Observed, Run};
+use super::sides::JOB;
 use super::sides::{Details, Role};
 use crate::options::{check_only, none_left};
 use apus_measure::exchange::Calls;

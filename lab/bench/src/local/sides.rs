@@ -19,6 +19,9 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "local";
+
 /// The details of an agent's task. Its result is a [`Side`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {

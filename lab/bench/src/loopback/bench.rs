@@ -8,8 +8,8 @@ use apus::PollMode;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::JOB;
 use super::disturbance::Disturbance;
+use super::sides::JOB;
 use super::sides::{
     ClientReport, ClientSide, Counters, Details, GRACE, LoadPhase, LoadResult, Messages, Phase,
     Side,

@@ -20,29 +20,13 @@ mod windows;
 pub(crate) use bench::{Bench, Measured};
 pub use disturbance::Burst;
 pub(crate) use disturbance::{Disturbance, parse_period};
-pub(crate) use sides::{Counters, LoadPhase, LoadResult, Messages};
+pub(crate) use sides::{Counters, JOB, LoadPhase, LoadResult, Messages, contenders};
 pub(crate) use trouble::trouble;
 pub(crate) use windows::Window;
 
-use crate::contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
-use crate::contenders::transport::{Apus, Connections, Tcp, Transport};
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 use serde_json::Value;
-
-/// Returns the contenders.
-pub(crate) fn contenders() -> Vec<Box<dyn Transport>> {
-    let tcp =
-        |connections| Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
-    vec![
-        Box::new(Apus::Clear),
-        Box::new(tcp(Connections::One)),
-        Box::new(tcp(Connections::PerRequest)),
-    ]
-}
-
-/// The kind of task that [`agent`] does.
-pub(crate) const JOB: &str = "loopback";
 
 /// Does one side's work in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {

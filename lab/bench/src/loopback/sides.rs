@@ -13,15 +13,30 @@ use serde_json::{Value, json};
 
 use super::disturbance::Burst;
 use super::windows::{Window, Windows};
+use crate::contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
 use crate::contenders::load::{
     Idle, OpenLoop, Request, closed_loop, closed_loop_by_interval, open_loop, unloaded,
 };
-use crate::contenders::transport::{Client, Node, NodeOptions, Transport};
+use crate::contenders::transport::{Apus, Client, Connections, Node, NodeOptions, Tcp, Transport};
 use crate::options;
 use crate::slowdown::{Scale, Slowdowns, Summary};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Begin, Control, NO_ADDRESS, Task};
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "loopback";
+
+/// Returns the contenders.
+pub(crate) fn contenders() -> Vec<Box<dyn Transport>> {
+    let tcp =
+        |connections| Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
+    vec![
+        Box::new(Apus::Clear),
+        Box::new(tcp(Connections::One)),
+        Box::new(tcp(Connections::PerRequest)),
+    ]
+}
 
 /// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
@@ -131,7 +146,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     let malformed = |what: String| Error::Peer(format!("a malformed task: {what}"));
     let details: Details = serde_json::from_value(task.details.clone())
         .map_err(|error| malformed(error.to_string()))?;
-    let contenders = super::contenders();
+    let contenders = contenders();
     let contender = contenders.iter().find(|each| each.name() == details.contender);
     let contender = contender.ok_or_else(|| malformed(details.contender.clone()))?;
     match details.side {

@@ -17,14 +17,22 @@ mod report;
 mod sides;
 
 pub use options::Options;
+pub(crate) use sides::JOB;
 
 use serde_json::Value;
 
-use crate::contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
-use crate::contenders::transport::{Apus, Connections, Tcp, Transport};
+use apus_report::experiment::Experiment;
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
+
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        run(self, &Spawner::this_program()?)
+    }
+}
 
 /// Runs the experiment.
 ///
@@ -34,17 +42,6 @@ use apus_testbed::process::{Control, Spawner, Task};
 pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
-
-/// Returns the contenders, with a server of `threads` threads. TCP has as many connections, so that each thread has
-/// one.
-fn contenders(threads: usize) -> [Box<dyn Transport>; 2] {
-    let connections = if threads == 1 { Connections::One } else { Connections::Pool(threads) };
-    let tcp = Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
-    [Box::new(Apus::Clear), Box::new(tcp)]
-}
-
-/// The kind of task that [`agent`] does.
-pub(crate) const JOB: &str = "overload";
 
 /// Does one side's work in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {

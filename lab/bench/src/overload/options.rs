@@ -7,11 +7,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::options::Repetition;
-use apus_measure::plan::Plan;
-use apus_report::experiment::{Experiment, defaults};
-use apus_report::findings::Findings;
+use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
-use apus_testbed::process::Spawner;
 
 /// Open-loop requests from 0.25x to 4x of capacity: goodput and latency
 ///
@@ -73,14 +70,6 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         defaults()
-    }
-}
-
-impl Experiment for Options {
-    type Error = Error;
-
-    fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Spawner::this_program()?)
     }
 }
 

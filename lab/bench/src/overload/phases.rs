@@ -8,7 +8,7 @@ use serde_json::json;
 use super::options::Options;
 use super::report::{self, AtLoad, Paused, Run};
 use super::sides::{ClientSide, Details, Phase, Served, Side};
-use super::{JOB, contenders};
+use super::sides::{JOB, contenders};
 use crate::contenders::transport::{Transport, Work};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;

@@ -308,7 +308,7 @@ fn ratios<'a>(
 mod tests {
     use super::*;
     use crate::options::Repetition;
-    use crate::overload::contenders;
+    use crate::overload::sides::contenders;
 
     /// Runs of 1 s, at 0.75 times the capacity of 1,000 requests a second and at four times.
     fn options() -> Options {

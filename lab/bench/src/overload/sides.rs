@@ -11,12 +11,26 @@ use apus_workload::{Arrivals, Stream, rng};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
 use crate::contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
-use crate::contenders::transport::{Client, Completions, Node, NodeOptions, Transport, Work};
+use crate::contenders::transport::{
+    Apus, Client, Completions, Connections, Node, NodeOptions, Tcp, Transport, Work,
+};
 use apus_report::stats::{Latencies, Percentiles};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "overload";
+
+/// Returns the contenders, with a server of `threads` threads. TCP has as many connections, so that each thread has
+/// one.
+pub(super) fn contenders(threads: usize) -> [Box<dyn Transport>; 2] {
+    let connections = if threads == 1 { Connections::One } else { Connections::Pool(threads) };
+    let tcp = Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
+    [Box::new(Apus::Clear), Box::new(tcp)]
+}
 
 /// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
@@ -104,7 +118,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     let malformed = |what: &str| Error::Peer(format!("a malformed task: {what}"));
     let details: Details = serde_json::from_value(task.details.clone())
         .map_err(|error| malformed(&error.to_string()))?;
-    let contenders = super::contenders(details.threads);
+    let contenders = contenders(details.threads);
     let contender =
         contenders.get(details.contender).ok_or_else(|| malformed("which contender?"))?;
     match details.side {

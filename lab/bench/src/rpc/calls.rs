@@ -1,9 +1,10 @@
 //! The experiment `rpc`: latency and rate of each contender.
 
-use crate::Error;
-use crate::contender::{Contender, Measured, measure};
+use crate::contender::Contender;
+use crate::error::Error;
 use crate::options::Options;
 use crate::server::Server;
+use crate::sides::{Measured, measure};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_report::result::{Figure, Outcome, Ratio, Row};

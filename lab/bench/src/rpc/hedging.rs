@@ -1,9 +1,9 @@
 //! The experiment `rpc-hedging`: two servers that stall at random, called without and with hedging.
 
-use crate::Error;
-use crate::contender::client;
+use crate::error::Error;
 use crate::options::Options;
 use crate::server::{Server, announce, until_the_end};
+use crate::sides::client;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_report::result::{Figure, Outcome, Ratio, Row};

@@ -2,7 +2,7 @@
 //!
 //! A load goes on until a call was measured, however long the machine did something else: a period without a call is no figure.
 
-use crate::Error;
+use crate::error::Error;
 use apus_report::stats::Latencies;
 use std::cell::Cell;
 use std::rc::Rc;

@@ -19,17 +19,17 @@ mod contender;
 #[path = "generated/echo.rs"]
 #[allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
 mod echo;
+mod error;
 mod hedging;
 mod load;
 mod options;
 mod server;
+mod sides;
 
 use clap::Parser;
+use error::Error;
 use options::{Command, Options};
 use std::process::ExitCode;
-
-/// Why a measurement fails.
-type Error = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     let done = runtime.map_err(Error::from).and_then(|runtime| {
         runtime.block_on(async {
             match &options.command {
-                Some(Command::Serve { contender }) => contender::serve(*contender).await,
+                Some(Command::Serve { contender }) => sides::serve(*contender).await,
                 Some(Command::ServeStalling { seed, percent }) => {
                     hedging::serve(*seed, *percent).await
                 }

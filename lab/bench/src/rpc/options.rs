@@ -1,7 +1,7 @@
 //! Options of both experiments.
 
-use crate::Error;
 use crate::contender::Contender;
+use crate::error::Error;
 use apus_report::experiment::config;
 use apus_report::findings::Findings;
 use clap::{Parser, Subcommand};

@@ -1,6 +1,6 @@
 //! The server's process: it prints its address, serves until its standard input ends, and prints what it has counted.
 
-use crate::Error;
+use crate::error::Error;
 use std::net::SocketAddr;
 use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};

@@ -56,7 +56,9 @@ impl Demo {
             let namespace = fs::read_link(format!("/proc/{pid}/ns/net")).ok()?;
             let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
             let mut arguments = arguments.split(|byte| *byte == 0);
-            let is_agent = arguments.any(|it| it == AGENT.as_bytes());
+            // `nsenter` has the agent's arguments before it enters the network and becomes the agent.
+            let enters = arguments.next().is_some_and(|it| it.ends_with(b"nsenter"));
+            let is_agent = !enters && arguments.any(|it| it == AGENT.as_bytes());
             let namespace = namespace.to_string_lossy().into_owned();
             is_marked.then_some(Process { namespace, is_agent })
         };

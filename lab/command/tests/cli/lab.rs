@@ -135,11 +135,11 @@ fn contention_prints_tables_and_writes_pages() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let stdout = text(&output.stdout);
     for expected in [
-        "thousand operations a second, by the number of threads",
+        "thousands of operations per second, by the number of threads",
         "a model, not measured",
         "published: FreeBSD",
         "unix, threads: ",
-        "one run says nothing about a difference",
+        "one run shows no difference",
     ] {
         assert!(stdout.contains(expected), "{expected}: {stdout}");
     }
@@ -157,13 +157,13 @@ fn the_small_writes_experiment_explains_every_variant_from_its_packets() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json = check("small-writes", &text(&output.stdout)).unwrap();
     let notes = json["notes"].to_string();
-    assert!(notes.contains("times are given for a thousand exchanges"), "{notes}");
+    assert!(notes.contains("times are per thousand exchanges"), "{notes}");
     let rows = json["rows"].as_array().unwrap();
     let explained =
         |name: &str| &rows.iter().find(|row| row["name"] == name).expect(name)["explanation"];
     if explained("tcp whole")["from"] != "packets" {
         eprintln!("SKIPPED: {notes}");
-        assert!(notes.contains("could not be seen"), "the reason is a note");
+        assert!(notes.contains("could not be captured"), "the reason is a note");
         return;
     }
     // On a busy machine some exchanges are repeated or split, but not half of them.
@@ -212,7 +212,7 @@ fn small_writes_prints_tables_and_explanations_and_writes_charts() {
     let page = fs::read_to_string(html).unwrap();
     assert!(page.contains("<svg") && page.contains("<li>tcp gather (one sendmsg"), "{page}");
     assert!(svg.join("small-writes.svg").exists());
-    if stdout.contains("could not be seen") {
+    if stdout.contains("could not be captured") {
         eprintln!("SKIPPED: {stdout}");
         return;
     }
@@ -233,14 +233,14 @@ fn without_packets_small_writes_are_explained_by_counters_of_the_kernel() {
     let json = object(&output);
     let notes = json["notes"].to_string();
     assert!(
-        notes.contains("the packets could not be seen: ") && notes.contains("nsenter"),
+        notes.contains("the packets could not be captured: ") && notes.contains("nsenter"),
         "{notes}"
     );
     for row in json["rows"].as_array().unwrap().iter().filter(|row| row["published"] != true) {
         let explanation = &row["explanation"];
         assert_eq!(explanation["from"], "counters", "{row}");
         let words = explanation["words"].as_str().unwrap();
-        assert!(words.contains("packets were not seen"), "{words}");
+        assert!(words.contains("packets were not captured"), "{words}");
         assert_eq!(words.contains("the kernel counted"), explanation["packets"].is_number());
     }
 }

@@ -86,8 +86,8 @@ mod tests {
         let shortest = executor.run(async {
             let timer = Timer::new().unwrap();
             let mut shortest = Duration::MAX;
-            // On a busy machine most of them take longer.
-            for _ in 0..100 {
+            // On a busy machine most of them take longer. If all did, the test would not end.
+            while shortest >= Duration::from_millis(1) {
                 let began = Instant::now();
                 timer.sleep(Duration::from_micros(100)).await.unwrap();
                 shortest = shortest.min(began.elapsed());
@@ -95,6 +95,5 @@ mod tests {
             shortest
         });
         assert!(shortest >= Duration::from_micros(100), "{shortest:?}");
-        assert!(shortest < Duration::from_millis(1), "{shortest:?}");
     }
 }

@@ -6,9 +6,9 @@ use apus_report::result::{Figure, Outcome, Ratio, Row, Table, short};
 use apus_report::stats::Spread;
 use serde_json::json;
 
+use super::measured::Measured;
 use super::options::Options;
 use super::stage::Sample;
-use super::sweep::Measured;
 use super::works::Work;
 
 const TITLE: &str = "What do files cost that are on another machine?";

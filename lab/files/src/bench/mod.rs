@@ -24,6 +24,7 @@ mod family;
 mod findings;
 mod interrupt;
 mod material;
+mod measured;
 mod network;
 mod options;
 mod peers;

@@ -1,17 +1,14 @@
 //! Options of the benchmark.
 
-use std::env;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use apus::PollMode;
-use apus_report::experiment::{Experiment, defaults};
-use apus_report::findings::Findings;
-use apus_testbed::error::{Doing, Error, require};
+use apus_report::experiment::defaults;
+use apus_testbed::error::{Error, require};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
-use super::sweep;
 use super::works::Work;
 
 /// Names of peers that are always known.
@@ -102,15 +99,6 @@ impl Serialize for GivenPeer {
 impl Default for Options {
     fn default() -> Self {
         defaults()
-    }
-}
-
-impl Experiment for Options {
-    type Error = Error;
-
-    fn run(&self) -> Result<Findings, Error> {
-        let program = env::current_exe().doing(|| "find this program's file".to_owned())?;
-        sweep::run(self, &program)
     }
 }
 

@@ -1,32 +1,23 @@
 //! All runs: each work by each peer in turn, on each network.
 
+use std::env;
 use std::path::Path;
 
+use apus_report::experiment::Experiment;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
-use apus_testbed::error::Error;
+use apus_testbed::error::{Doing, Error};
 
 use super::findings::found;
 use super::interrupt::Interrupt;
 use super::material::Material;
+use super::measured::Measured;
 use super::network::Network;
 use super::options::{Options, PEERS};
 use super::peers::{Apus, Given, Local, Peer, Site, Sshfs};
-use super::stage::{Sample, Stage};
+use super::stage::Stage;
 use super::works::Work;
 use super::workspace::Workspace;
-
-/// The samples of a work by a peer on a network.
-#[derive(Clone, Debug)]
-pub(super) struct Measured {
-    pub(super) rtt: f64,
-    pub(super) work: &'static Work,
-    pub(super) peer: String,
-    /// By the number of the run.
-    pub(super) runs: Vec<(usize, Sample)>,
-    /// Why it has failed, if it has.
-    pub(super) failure: Option<String>,
-}
 
 /// A peer that takes part, or has failed.
 struct Contender {
@@ -49,8 +40,17 @@ struct Bench<'a> {
     notes: Vec<String>,
 }
 
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        let program = env::current_exe().doing(|| "find this program's file".to_owned())?;
+        run(self, &program)
+    }
+}
+
 /// Measures everything.
-pub(super) fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
+fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let interrupt = Interrupt::catch()?;
     let workspace = Workspace::new()?;

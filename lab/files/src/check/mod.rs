@@ -19,8 +19,8 @@ mod registers;
 use std::fmt;
 use std::path::PathBuf;
 
-pub use place::CheckError;
 use place::Places;
+pub use place::{CheckError, directory_name};
 
 /// What is checked, and how long.
 #[derive(Clone, Debug)]
@@ -116,10 +116,4 @@ pub fn run(
     }
     places.remove()?;
     Ok(report)
-}
-
-/// Returns the name of the directory in which this process checks.
-#[must_use]
-pub fn directory_name() -> String {
-    format!("apus-check-{}", std::process::id())
 }

@@ -50,7 +50,7 @@ pub(super) struct Places {
 impl Places {
     /// Creates a new directory on the first mount.
     pub(super) fn new(mounts: &[PathBuf]) -> Result<Self, CheckError> {
-        let name = super::directory_name();
+        let name = directory_name();
         let directories: Vec<_> = mounts.iter().map(|mount| mount.join(&name)).collect();
         if let Some(first) = directories.first() {
             fs::create_dir(first).map_err(doing("create", first))?;
@@ -101,4 +101,10 @@ impl Places {
             joined.collect()
         })
     }
+}
+
+/// Returns the name of the directory in which this process checks.
+#[must_use]
+pub fn directory_name() -> String {
+    format!("apus-check-{}", std::process::id())
 }

@@ -1,80 +1,69 @@
-//! A curve: what was measured of one contender, by the number of workers.
+//! A curve: the measurements of one contender by the number of workers.
 
 use std::fmt;
 
-use super::crew::Point;
-use super::{Contender, Tasks};
+use super::contender::Contender;
+use super::crew::CrewResult;
+use super::options::Tasks;
+use apus_report::runs::Measure;
+use apus_report::series::{Series, SeriesPoint};
 use apus_report::stats::Spread;
 
-/// All points of one contender.
+/// The measurements of one contender. The key of a point is the number of workers.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     pub(super) contender: Contender,
     pub(super) tasks: Tasks,
-    /// By the number of workers, ascending; at least one.
-    pub(super) points: Vec<Points>,
+    pub(super) series: Series<CrewResult>,
 }
 
-/// All runs with as many workers.
-#[derive(Clone, Debug)]
-pub(super) struct Points {
-    pub(super) workers: usize,
-    /// Those that have a result: at least one.
-    pub(super) runs: Vec<Point>,
-}
+/// Thousands of operations per second.
+pub(super) const KOPS: Measure<CrewResult> = |run| Some(run.rate / 1e3);
 
-impl Points {
-    /// Thousand operations a second, in each run.
-    pub(super) fn kops(&self) -> Vec<f64> {
-        self.runs.iter().map(|run| run.rate / 1e3).collect()
-    }
+/// Mean lock wait in nanoseconds.
+pub(super) const WAIT_MEAN: Measure<CrewResult> = |run| Some(run.wait?.mean);
 
-    /// Returns thousand operations a second in each run, with the number of the run.
-    pub(super) fn kops_by_run(&self) -> Vec<(usize, f64)> {
-        self.runs.iter().map(|run| (run.run, run.rate / 1e3)).collect()
-    }
+/// 99th percentile of the lock wait in nanoseconds.
+pub(super) const WAIT_P99: Measure<CrewResult> = |run| run.wait?.p99;
 
-    /// Returns the mean nanoseconds that locks were waited for in each run, if they can be seen.
-    pub(super) fn wait_mean(&self) -> Option<Spread> {
-        self.spread(|run| run.wait.map(|wait| wait.mean))
-    }
+/// Share of the acquisitions that found the lock taken.
+pub(super) const TAKEN: Measure<CrewResult> = |run| Some(run.wait?.taken);
 
-    /// Returns the 99th percentile of them.
-    pub(super) fn wait_p99(&self) -> Option<Spread> {
-        self.spread(|run| run.wait?.p99)
-    }
+/// Mean nanoseconds for which a lone worker holds the lock.
+pub(super) const HOLD: Measure<CrewResult> = |run| run.hold;
 
-    /// Returns the share of the times at which they were found taken.
-    pub(super) fn taken(&self) -> Option<Spread> {
-        self.spread(|run| Some(run.wait?.taken))
-    }
-
-    /// Returns the mean nanoseconds that the lock is held by a worker that is by itself.
-    pub(super) fn hold(&self) -> Option<Spread> {
-        self.spread(|run| run.hold)
-    }
-
-    fn spread(&self, value: impl Fn(&Point) -> Option<f64>) -> Option<Spread> {
-        let values: Option<Vec<f64>> = self.runs.iter().map(value).collect();
-        values.map(|values| Spread::over(&values))
-    }
+/// Returns the median of the thousands of operations per second over the runs.
+pub(super) fn median_kops(point: &SeriesPoint<CrewResult>) -> f64 {
+    point.runs.median(KOPS).expect("every run has a rate")
 }
 
 impl Curve {
-    /// With the fewest workers: one.
-    pub(super) fn first(&self) -> &Points {
-        self.points.first().expect("at least one point")
+    /// Returns the point with one worker, which the others are compared with.
+    pub(super) fn first(&self) -> &SeriesPoint<CrewResult> {
+        self.series.first()
     }
 
-    /// With the most workers.
-    pub(super) fn last(&self) -> &Points {
-        self.points.last().expect("at least one point")
+    /// Returns the point with the most workers.
+    pub(super) fn last(&self) -> &SeriesPoint<CrewResult> {
+        self.series.last()
     }
 
-    /// With the most workers of which each has a core.
-    pub(super) fn last_within(&self, cores: usize) -> &Points {
-        let within = |points: &&Points| points.workers <= cores;
-        self.points.iter().rfind(within).unwrap_or_else(|| self.first())
+    /// Returns the point with the most workers that have a core each.
+    pub(super) fn last_within(&self, cores: usize) -> &SeriesPoint<CrewResult> {
+        let within = |point: &&SeriesPoint<_>| point.key <= cores;
+        self.series.points.iter().rfind(within).unwrap_or_else(|| self.first())
+    }
+
+    /// Returns the quotient of the rates with the most workers and with one, over the runs that
+    /// have both.
+    pub(super) fn scaling(&self) -> Option<Spread> {
+        let one = self.first().runs.by_run(KOPS);
+        let quotient = |(run, kops): (usize, f64)| {
+            one.iter().find(|(other, _)| *other == run).map(|(_, one)| kops / one)
+        };
+        let quotients: Vec<f64> =
+            self.last().runs.by_run(KOPS).into_iter().filter_map(quotient).collect();
+        (!quotients.is_empty()).then(|| Spread::over(&quotients))
     }
 }
 
@@ -85,7 +74,7 @@ impl fmt::Display for Curve {
     }
 }
 
-/// `1 process`, `2 threads`.
+/// Returns `1 process`, `2 threads`.
 pub(super) fn count(workers: usize, tasks: Tasks) -> String {
     let one = if tasks == Tasks::Threads { "thread" } else { "process" };
     if workers == 1 { format!("1 {one}") } else { format!("{workers} {tasks}") }
@@ -96,17 +85,16 @@ pub(super) mod made_up {
     use super::*;
     use crate::contention::crew::Wait;
 
-    /// Returns a curve of these rates, in thousands: workers, and what they got in each run. Waits are 100 times the
-    /// number of workers, their 99th percentile ten times as much; half of the locks are found taken, and are held for
-    /// 50 ns.
+    /// Returns a curve of these rates, in thousands: workers, and the rate of each run. Mean waits
+    /// are 100 ns times the number of workers, the 99th percentile is ten times the mean; half of
+    /// the locks are found taken and are held for 50 ns.
     pub(in crate::contention) fn curve(
         contender: Contender,
         tasks: Tasks,
         kops: &[(usize, &[f64])],
     ) -> Curve {
         let visible = contender != Contender::Unix;
-        let point = |workers: usize, run: usize, kops: f64| Point {
-            run,
+        let result = |workers: usize, kops: f64| CrewResult {
             rate: kops * 1e3,
             wait: visible.then(|| {
                 let mean = 100.0 * workers as f64;
@@ -114,11 +102,11 @@ pub(super) mod made_up {
             }),
             hold: (contender == Contender::GlobalLock).then_some(50.0),
         };
-        let points = kops.iter().map(|&(workers, runs)| Points {
-            workers,
-            runs: (1..).zip(runs).map(|(run, &kops)| point(workers, run, kops)).collect(),
+        let points = kops.iter().map(|&(workers, runs)| SeriesPoint {
+            key: workers,
+            runs: (1..).zip(runs.iter().map(|&kops| result(workers, kops))).collect(),
         });
-        Curve { contender, tasks, points: points.collect() }
+        Curve { contender, tasks, series: Series { points: points.collect() } }
     }
 }
 
@@ -134,19 +122,20 @@ mod tests {
             Tasks::Threads,
             &[(1, runs), (2, runs), (3, runs), (4, runs)],
         );
-        assert_eq!((curve.first().workers, curve.last().workers), (1, 4));
-        let within = |cores| curve.last_within(cores).workers;
+        assert_eq!((curve.first().key, curve.last().key), (1, 4));
+        let within = |cores| curve.last_within(cores).key;
         assert_eq!((within(0), within(1), within(3), within(9)), (1, 1, 3, 4));
-        assert_eq!(curve.first().kops(), runs);
-        assert_eq!(curve.last().wait_mean().unwrap().median, 400.0);
+        assert_eq!(median_kops(curve.first()), 2.0);
+        assert_eq!(curve.last().runs.median(WAIT_MEAN), Some(400.0));
+        assert_eq!(curve.scaling(), Some(Spread { median: 1.0, min: 1.0, max: 1.0 }));
         assert_eq!(curve.to_string(), "global-lock, threads");
     }
 
     #[test]
-    fn locks_that_cannot_be_seen_have_no_wait() {
+    fn locks_that_cannot_be_observed_have_no_wait() {
         let curve = made_up::curve(Contender::Unix, Tasks::Processes, &[(1, &[1.0])]);
-        assert_eq!(curve.first().wait_mean(), None);
-        assert_eq!((curve.first().wait_p99(), curve.first().taken()), (None, None));
-        assert_eq!(curve.first().hold(), None);
+        for measure in [WAIT_MEAN, WAIT_P99, TAKEN, HOLD] {
+            assert_eq!(curve.first().runs.spread(measure), None);
+        }
     }
 }

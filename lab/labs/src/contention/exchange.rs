@@ -1,32 +1,33 @@
-//! The operation of a worker, and how the waits at its locks are observed.
+//! The operation of a worker, and the observation of its lock waits.
 //!
-//! A message of one byte, written into a pair and read from it by the same worker: no switch to another task, and
-//! nothing that has to be waited for but locks.
+//! A message of one byte is written into a pair and read from it by the same worker: there is no
+//! switch to another task, and only locks can make the worker wait.
 //!
-//! # How waits are seen without making them longer
+//! # Observing waits without making them longer
 //!
-//! A worker that reads the clock between releasing a lock and requesting it again gives others the time to take it; even a
-//! few nanoseconds there, or a lock that is held a bit longer, were seen to make waits ten times as likely. So nothing is
-//! sampled. A worker that finds the lock free continues without a measurement, and has not waited. One that finds it taken
-//! has the time to read the clock, before and afterwards: all of these are counted.
+//! A worker that reads the clock between releasing a lock and requesting it again gives others time
+//! to take it; a few nanoseconds there, or a slightly longer hold, made waits ten times as likely.
+//! So there is no sampling. A worker that finds the lock free continues without a measurement; its
+//! wait is 0. A worker that finds it taken reads the clock before and after the wait, and every
+//! such wait is counted.
 
 use apus_report::stats::Latencies;
 use apus_testbed::error::Error;
 
-/// Acquisitions of the lock in an operation: one to write, and one to read.
+/// Acquisitions of the lock per operation: one to write, and one to read.
 pub(super) const TURNS: u64 = 2;
 
 /// A contender's way to write a byte and to read it.
 pub(super) trait Exchange {
-    /// One operation.
+    /// Performs one operation.
     ///
     /// # Errors
     ///
-    /// The message did not come, or another one did.
+    /// The message did not arrive, or another message did.
     fn operate(&mut self) -> Result<(), Error>;
 
-    /// Comes to where locks are shared with others; before, each worker is by itself. How many nanoseconds a lock is
-    /// held by such a worker, if that can be seen.
+    /// Starts to share locks with the other workers. Returns the nanoseconds for which a lone
+    /// worker holds the lock, if that can be observed.
     ///
     /// # Errors
     ///
@@ -35,8 +36,8 @@ pub(super) trait Exchange {
         Ok(None)
     }
 
-    /// Returns how long locks were waited for that were found taken since this was asked the last time, in nanoseconds;
-    /// `None` if that cannot be seen.
+    /// Returns the waits for locks that were found taken since the previous call, in nanoseconds;
+    /// `None` if they cannot be observed.
     fn waits(&mut self) -> Option<Latencies> {
         None
     }

@@ -1,4 +1,4 @@
-//! The product's pair: a worker writes and reads without a shared lock.
+//! The pair of apus: a worker writes and reads without a shared lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,8 +18,8 @@ pub(super) struct FineGrained {
     events: Vec<PairEvent>,
 }
 
-/// Longest time for the two sides to connect. Both are ours, so it takes microseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest time for the two sides to connect. Both are in this process, so it takes microseconds.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl FineGrained {
     /// Returns a new pair.
@@ -38,12 +38,12 @@ impl FineGrained {
             .advance()
             .map_err(|error| Error::endpoint("make a pair".to_owned(), error))?
             .ok_or_else(missing)?;
-        let client = connecting.finish(PATIENCE).map_err(failed)?;
+        let client = connecting.finish(CONNECT_TIMEOUT).map_err(failed)?;
         let message = [Bytes::from_static(b"x")];
         Ok(Self { client, server, message, id: 0, events: Vec::new() })
     }
 
-    /// Writes.
+    /// Writes the byte.
     #[inline]
     pub(super) fn send(&mut self) -> Result<(), Error> {
         self.id += 1;
@@ -53,7 +53,7 @@ impl FineGrained {
         }
     }
 
-    /// Reads what was written. It is to be [checked](Self::check) afterwards.
+    /// Reads the byte. The caller must then [check](Self::check) it.
     #[inline]
     pub(super) fn receive(&mut self) -> Result<(), Error> {
         match self.server.receive(ReceiveQuota::default(), &mut self.events) {
@@ -62,12 +62,12 @@ impl FineGrained {
         }
     }
 
-    /// Whether it was what had been written, and only that.
+    /// Checks that exactly the written byte was read.
     #[inline]
     pub(super) fn check(&mut self) -> Result<(), Error> {
-        let came = matches!(self.events[..], [PairEvent::Request { id, .. }] if id == self.id);
+        let arrived = matches!(self.events[..], [PairEvent::Request { id, .. }] if id == self.id);
         self.events.clear();
-        if came { Ok(()) } else { Err(Error::Peer("a pair returned another byte".to_owned())) }
+        if arrived { Ok(()) } else { Err(Error::Peer("a pair returned another byte".to_owned())) }
     }
 }
 

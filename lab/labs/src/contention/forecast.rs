@@ -1,21 +1,22 @@
-//! What do the measurements let one expect of hosts with more cores? A model, and no measurement.
+//! The forecast for hosts with more cores: a model, not a measurement.
 
 use serde_json::{Value, json};
 
-use super::curve::Curve;
+use super::contender::Contender;
+use super::curve::{Curve, HOLD, median_kops};
 use super::exchange;
+use super::options::Tasks;
 use super::queueing::{Expected, OneLock};
-use super::{Contender, Tasks};
 use apus_report::result::rounded;
-use apus_report::stats::Spread;
 
-/// The expectation for processes, or for threads, each on a core of its own.
+/// The expectation for processes, or for threads, with a core each.
 #[derive(Clone, Debug)]
 pub(super) struct Forecast {
     pub(super) tasks: Tasks,
     /// The global lock as it was measured here.
     pub(super) lock: OneLock,
-    /// The number of workers whose rate gave the hand-over, and that of a worker of `fine-grained`.
+    /// The number of workers whose rates the handover and the rate of a `fine-grained` worker were
+    /// fitted to.
     pub(super) fitted_at: usize,
     pub(super) points: Vec<Ahead>,
 }
@@ -24,37 +25,38 @@ pub(super) struct Forecast {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub(super) workers: usize,
-    /// Thousand operations a second with one lock.
+    /// Thousands of operations per second with one lock.
     pub(super) global: f64,
-    /// Mean nanoseconds that it is waited for.
+    /// Mean wait for the lock in nanoseconds.
     pub(super) wait: f64,
-    /// Thousand operations a second with none: as many as one worker has, times the workers.
+    /// Thousands of operations per second without the lock: the rate of one worker times the
+    /// workers.
     pub(super) fine: f64,
 }
 
-/// Workers that the model goes to at least: as many as FreeBSD's figures.
+/// Least number of workers that the model extends to: as in FreeBSD's figures.
 const FAR: usize = 96;
 
-/// Acquisitions of the lock in an operation.
+/// Acquisitions of the lock per operation.
 const TURNS: f64 = exchange::TURNS as f64;
 
 impl Forecast {
-    /// From all curves of `tasks`, which were measured on `cores` cores.
+    /// Fits a model to the curves of `tasks`, which were measured on `cores` cores; `None` without
+    /// both contenders.
     pub(super) fn of(tasks: Tasks, curves: &[Curve], cores: usize) -> Option<Self> {
         let find =
             |contender| curves.iter().find(|it| it.tasks == tasks && it.contender == contender);
         let (global, fine) = (find(Contender::GlobalLock)?, find(Contender::FineGrained)?);
-        let kops = |values: Vec<f64>| Spread::over(&values).median;
-        let critical = global.first().hold()?.median.max(1.0);
-        // Nanoseconds of an operation of a single worker.
-        let operation = 1e6 / kops(global.first().kops());
+        let critical = global.first().runs.median(HOLD)?.max(1.0);
+        // Nanoseconds per operation of a single worker.
+        let operation = 1e6 / median_kops(global.first());
         let rest = (operation / TURNS - critical).max(1.0);
         let within = global.last_within(cores);
-        let turns = TURNS * 1e3 * kops(within.kops());
-        let lock = OneLock::fitted(rest, critical, within.workers, turns);
-        let fitted_at = within.workers;
+        let turns = TURNS * 1e3 * median_kops(within);
+        let lock = OneLock::fitted(rest, critical, within.key, turns);
+        let fitted_at = within.key;
         let fine = fine.last_within(cores);
-        let each = kops(fine.kops()) / fine.workers as f64;
+        let each = median_kops(fine) / fine.key as f64;
         let ahead = |workers: usize| {
             let Expected { turns, wait } = lock.expected(workers);
             Ahead { workers, global: turns / TURNS / 1e3, wait, fine: each * workers as f64 }
@@ -63,12 +65,12 @@ impl Forecast {
         Some(Self { tasks, lock, fitted_at, points })
     }
 
-    /// With the most workers.
+    /// Returns the point with the most workers.
     pub(super) fn last(&self) -> Ahead {
         *self.points.last().expect("one worker at least")
     }
 
-    /// Returns what the JSON of a contender says; `None` if there is no model of it.
+    /// Returns the model of a contender as JSON; `None` if it has none.
     pub(super) fn json(&self, contender: Contender) -> Option<Value> {
         let of = |value: fn(&Ahead) -> Value| self.points.iter().map(value).collect::<Vec<_>>();
         match contender {
@@ -94,7 +96,7 @@ impl Forecast {
     }
 }
 
-/// Powers of two, and FreeBSD's number, to twice as many as there are cores.
+/// Returns the powers of two and FreeBSD's number, up to twice the number of cores.
 fn counts(cores: usize) -> Vec<usize> {
     let most = FAR.max(2 * cores);
     let powers = (0..).map(|power| 1 << power).take_while(|count| *count <= most);
@@ -117,7 +119,7 @@ mod tests {
         Forecast::of(Tasks::Threads, &curves, cores).unwrap()
     }
 
-    /// 200 ns an operation, of which the lock is held for twice 50 ns.
+    /// An operation takes 200 ns; the lock is held twice in it, for 50 ns each.
     #[test]
     fn the_model_passes_through_what_was_measured() {
         let found = forecast(2, 3e3);
@@ -133,21 +135,21 @@ mod tests {
     }
 
     #[test]
-    fn workers_that_share_a_core_say_nothing_of_a_hand_over() {
+    fn workers_that_share_a_core_show_no_handover() {
         let found = forecast(1, 3e3);
         assert_eq!((found.fitted_at, found.lock.handover), (1, 0.0));
         assert!(found.points[1].global > 5e3, "queueing alone");
     }
 
     #[test]
-    fn it_goes_as_far_as_the_published_figures_and_beyond_the_cores() {
+    fn it_extends_to_the_published_figures_and_beyond_the_cores() {
         assert_eq!(counts(2), [1, 2, 4, 8, 16, 32, 64, 96]);
         assert_eq!(counts(64), [1, 2, 4, 8, 16, 32, 64, 96, 128]);
         assert_eq!(counts(100).last(), Some(&200));
     }
 
     #[test]
-    fn models_say_what_they_are_and_there_is_none_of_the_kernel() {
+    fn models_are_called_models_and_the_kernel_has_none() {
         let found = forecast(2, 3e3);
         for contender in [Contender::GlobalLock, Contender::FineGrained] {
             let json = found.json(contender).unwrap();

@@ -1,22 +1,24 @@
 //! A lock in memory that processes share.
 //!
-//! The lab's baseline: the one lock that all pairs share ([`super::global_registry`]). It has to be a good lock, or
-//! the comparison would be worthless, so it follows std's `Mutex` for Linux step by step: a thread that finds the lock
-//! taken spins briefly, then sleeps.
+//! The lab's baseline: the one lock that all pairs share ([`super::global_registry`]). It must be a
+//! good lock for the comparison to be fair, so it follows std's `Mutex` for Linux step by step: a
+//! thread that finds the lock taken spins briefly, then sleeps.
 //!
 //! ```text
-//!   free ──▶ taken ──▶ free                 no other thread came
+//!   free ──▶ taken ──▶ free                 no contention
 //!   taken ──▶ awaited ──▶ free, wake one    another thread sleeps, or is about to
 //! ```
 //!
 //! # Invariants
 //!
-//! - **FUTEX-1** One thread at a time holds the lock: only the thread that changes the word from free to something
-//!   else has it. A release publishes what was written under the lock; an acquire sees it.
-//! - **FUTEX-2** No wake-up is lost: a sleeper has made the word awaited and sleeps only while it is. The thread that
-//!   frees the lock sees that and wakes one sleeper, which takes the lock as awaited, since others may still sleep.
+//! - **FUTEX-1** One thread at a time holds the lock: the thread that changed the word from free. A
+//!   release publishes writes under the lock to the next acquire.
+//! - **FUTEX-2** No wake-up is lost: a sleeper has set the word to awaited and sleeps only while it
+//!   is. The thread that frees the lock reads that and wakes one sleeper, which takes the lock as
+//!   awaited, since others may still sleep.
 //!
-//! loom checks both (`model`). The lock is not robust: if its owner is killed, the others wait forever.
+//! loom checks both (`model`). The lock is not robust: if its owner is killed, the others wait
+//! forever.
 
 pub(super) const FREE: u32 = 0;
 pub(super) const TAKEN: u32 = 1;
@@ -25,18 +27,18 @@ pub(super) const AWAITED: u32 = 2;
 /// Reads of the word before sleeping. Source: std's futex mutex.
 const SPINS: u32 = if cfg!(apus_loom) { 1 } else { 100 };
 
-/// The word of a lock, wherever it is stored.
+/// The word of a lock.
 pub(super) trait Word {
     /// Reads it, without ordering.
     fn load(&self) -> u32;
 
-    /// Makes it taken if it is free, and acquires; otherwise returns its value.
+    /// Sets it to taken if it is free, with acquire ordering; otherwise returns its value.
     fn take(&self) -> Result<(), u32>;
 
-    /// Makes it awaited, and acquires; returns its value before.
+    /// Sets it to awaited, with acquire ordering; returns its previous value.
     fn await_turn(&self) -> u32;
 
-    /// Makes it free, and releases; returns its value before.
+    /// Sets it to free, with release ordering; returns its previous value.
     fn free(&self) -> u32;
 
     /// Sleeps while it is awaited; may return early.
@@ -45,7 +47,7 @@ pub(super) trait Word {
     /// Wakes one sleeper.
     fn wake_one(&self);
 
-    /// Lets the processor rest for a moment between two reads.
+    /// Pauses the processor between two reads.
     fn pause(&self);
 }
 
@@ -77,7 +79,7 @@ fn wait(word: &impl Word) {
         }
     }
     loop {
-        // FUTEX-2: as awaited, because other threads may sleep.
+        // FUTEX-2: taken as awaited, because other threads may sleep.
         if seen != AWAITED && word.await_turn() == FREE {
             return;
         }
@@ -86,7 +88,8 @@ fn wait(word: &impl Word) {
     }
 }
 
-/// Reads the word a few times in case it becomes free. Stops at once if other threads sleep: they came first.
+/// Reads the word a few times in case it becomes free. Stops if other threads sleep: they were
+/// first.
 fn spin(word: &impl Word) -> u32 {
     let mut left = SPINS;
     loop {
@@ -109,7 +112,8 @@ impl<W: Word> Drop for Locked<W> {
     }
 }
 
-#[cfg(all(test, apus_loom))]
+#[cfg(test)]
+#[cfg(apus_loom)]
 mod model {
     use super::*;
     use std::sync::Arc;
@@ -143,7 +147,8 @@ mod model {
         fn sleep(&self) {
             let (word, bucket, sleepers) = &*self.0;
             let mut bucket = bucket.lock().unwrap();
-            // A model has no time: a thread that nothing wakes sleeps forever, and loom reports it.
+            // A model has no time: a thread that is never woken sleeps forever, and loom reports
+            // it.
             while word.load(Ordering::SeqCst) == AWAITED {
                 bucket = sleepers.wait(bucket).unwrap();
             }

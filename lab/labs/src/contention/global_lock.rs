@@ -13,7 +13,7 @@ use apus_report::stats::{Latencies, Spread};
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 
-/// The place at which another process finds the registry.
+/// The address of the registry for other processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Door {
     process: u32,
@@ -22,14 +22,14 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// Returns the pairs of `registry`, which has `places` places.
+    /// Returns the address of `registry`, which has `places` places.
     pub(super) fn to(registry: &GlobalRegistry, places: usize) -> Self {
         let descriptor = registry.as_fd().as_raw_fd();
         Self { process: std::process::id(), descriptor, places }
     }
 
     fn open(&self) -> Result<GlobalRegistry, Error> {
-        // The file has no name but this one, which ends with the process that made it.
+        // The file has only this name, which ends with the process that created it.
         let path = format!("/proc/{}/fd/{}", self.process, self.descriptor);
         let file = File::options().read(true).write(true).open(&path);
         file.and_then(|file| GlobalRegistry::adopt(file.into(), self.places))
@@ -37,9 +37,9 @@ impl Door {
     }
 }
 
-/// The product's pair, under a lock that all pairs share.
+/// A pair of apus, under a lock that all pairs share.
 pub(super) struct GlobalLock {
-    /// At first one of its own.
+    /// A private registry until the worker joins.
     registry: GlobalRegistry,
     place: usize,
     pair: FineGrained,
@@ -48,39 +48,42 @@ pub(super) struct GlobalLock {
     place_among_all: usize,
 }
 
-/// Number of timed operations of a single worker, and of readings of the clock that show its cost.
+/// Number of timed operations of a lone worker, and of clock readings that measure the cost of the
+/// clock.
 const READINGS: usize = 1000;
 
 impl GlobalLock {
-    /// Returns a new pair, which is to come to this place of the registry behind `door`, and is by itself before.
+    /// Returns a new pair, which will join at this place of the registry behind `door`, and is
+    /// alone until then.
     pub(super) fn connect(door: Door, place: usize) -> Result<Self, Error> {
         let registry = GlobalRegistry::create(1).doing(|| "make a registry".to_owned())?;
-        registry.lock().set(0, who(0));
+        registry.lock().set(0, owner(0));
         let pair = FineGrained::connect()?;
-        Ok(Self { registry, place: 0, pair, waits: Waits::none(), door, place_among_all: place })
+        Ok(Self { registry, place: 0, pair, waits: Waits::new(), door, place_among_all: place })
     }
 
-    /// Looks the pair up in the registry, whose lock is held.
+    /// Looks the pair up in the locked registry.
     #[inline]
     fn look_up(&self, entries: &Entries<'_>) -> Result<(), Error> {
-        if entries.get(self.place) == who(self.place) {
+        if entries.get(self.place) == owner(self.place) {
             Ok(())
         } else {
             Err(Error::Peer(format!("no pair at place {} of the registry", self.place)))
         }
     }
 
-    /// Returns how many nanoseconds the lock is held, by a worker that is by itself: the mean of writing and reading.
+    /// Measures the nanoseconds for which a lone worker holds the lock: the mean of writing and
+    /// reading.
     fn hold(&mut self) -> Result<f64, Error> {
         let works = [FineGrained::send, FineGrained::receive as fn(&mut FineGrained) -> _];
         let mut holds = [Vec::new(), Vec::new()];
         for _ in 0..READINGS {
             for (work, holds) in works.iter().zip(&mut holds) {
                 let entries = self.registry.lock();
-                let got = clock::now();
+                let acquired = clock::now();
                 self.look_up(&entries)?;
                 work(&mut self.pair)?;
-                holds.push((clock::now() - got) as f64);
+                holds.push((clock::now() - acquired) as f64);
             }
             self.pair.check()?;
         }
@@ -94,7 +97,7 @@ impl GlobalLock {
     }
 }
 
-/// Returns the lock; how long it was waited for is noted if it was found taken ([`super::exchange`]).
+/// Takes the lock; records the wait if it was taken ([`super::exchange`]).
 #[inline]
 fn enter<'a>(registry: &'a GlobalRegistry, waits: &mut Waits) -> Entries<'a> {
     registry.try_lock().unwrap_or_else(|| wait(registry, waits))
@@ -102,14 +105,14 @@ fn enter<'a>(registry: &'a GlobalRegistry, waits: &mut Waits) -> Entries<'a> {
 
 #[cold]
 fn wait<'a>(registry: &'a GlobalRegistry, waits: &mut Waits) -> Entries<'a> {
-    let asked = clock::now();
+    let requested = clock::now();
     let entries = registry.lock();
-    waits.note(clock::now() - asked);
+    waits.record(clock::now() - requested);
     entries
 }
 
-/// Returns whose pair it is.
-const fn who(place: usize) -> u64 {
+/// Returns the owner of the pair at a place.
+const fn owner(place: usize) -> u64 {
     place as u64 + 1
 }
 
@@ -131,7 +134,7 @@ impl Exchange for GlobalLock {
         let hold = self.hold()?;
         self.registry = self.door.open()?;
         self.place = self.place_among_all;
-        self.registry.lock().set(self.place, who(self.place));
+        self.registry.lock().set(self.place, owner(self.place));
         Ok(Some(hold))
     }
 
@@ -156,9 +159,10 @@ mod tests {
         assert!(said.contains("no pair at place 1"), "{said}");
     }
 
-    /// Under the lock every pair is consistent: a message is written and read in full, or not at all.
+    /// Under the lock every pair is consistent: a message is written and read in full, or not at
+    /// all.
     #[test]
-    fn who_holds_the_lock_keeps_all_pairs_from_their_messages() {
+    fn a_held_lock_stops_the_messages_of_all_pairs() {
         let registry = GlobalRegistry::create(2).unwrap();
         let door = Door::to(&registry, 2);
         let mut pairs = [0, 1].map(|place| GlobalLock::connect(door.clone(), place).unwrap());
@@ -167,7 +171,7 @@ mod tests {
         }
         thread::scope(|scope| {
             let mut entries = registry.lock();
-            // From now on the entry is empty. A pair that did not take the lock would not notice.
+            // The entries are empty now. A pair that did not take the lock would not notice.
             (0..2).for_each(|place| entries.set(place, 0));
             let workers: Vec<_> = pairs
                 .iter_mut()
@@ -183,21 +187,21 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_by_itself_until_it_joins_the_others() {
+    fn a_pair_is_alone_until_it_joins_the_others() {
         let registry = GlobalRegistry::create(1).unwrap();
         let mut pair = GlobalLock::connect(Door::to(&registry, 1), 0).unwrap();
         let entries = registry.lock();
-        // A worker that wants this lock would wait forever.
+        // A worker that needs this lock would wait forever.
         pair.operate().unwrap();
         assert_eq!(entries.get(0), 0);
         drop(entries);
-        let hold = pair.join().unwrap().expect("it is seen how long it holds the lock");
+        let hold = pair.join().unwrap().expect("the hold time is observed");
         assert!((0.0..1e9).contains(&hold), "{hold}");
-        assert_eq!(registry.lock().get(0), who(0));
+        assert_eq!(registry.lock().get(0), owner(0));
     }
 
     #[test]
-    fn only_a_lock_that_is_found_taken_is_waited_for() {
+    fn only_a_taken_lock_is_waited_for() {
         let registry = GlobalRegistry::create(1).unwrap();
         let mut pair = GlobalLock::connect(Door::to(&registry, 1), 0).unwrap();
         pair.join().unwrap();
@@ -211,7 +215,7 @@ mod tests {
                 drop(entries);
             });
             let waits = pair.waits().unwrap();
-            // The other thread may have come late.
+            // The other thread may have been late.
             if !waits.is_empty() {
                 assert!(waits.len() <= 2 && waits.quantile(1.0) > 0);
                 break;

@@ -1,12 +1,12 @@
 //! A registry of all pairs of a host behind one lock.
 //!
-//! FreeBSD protected its local sockets like this for years; it is rebuilt here to be measured. Every send and every
-//! receive takes the **one** lock, looks its pair up, and does its work under the lock. apus-local's own
-//! registry is never locked on the path of a message.
+//! FreeBSD protected its local sockets like this for years; it is rebuilt here for the measurement.
+//! Every send and every receive takes the **one** lock, looks its pair up, and works under the
+//! lock. apus-local's own registry is never locked on the path of a message.
 //!
-//! The registry is in memory that processes share, so that it covers all processes of a host, as a kernel's does. A
-//! lookup reads one word in a cache line that no other pair writes: the experiment measures the lock, not a
-//! slow table.
+//! The registry is in shared memory, so that it covers all processes of a host, like a kernel's. A
+//! lookup reads one word in a cache line that no other pair writes: the experiment measures the
+//! lock, not a slow table.
 //!
 //! ```text
 //! 0      the lock
@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use super::futex_lock::{self, AWAITED, FREE, Locked, TAKEN, Word};
 use apus_bench::contenders::shared_words::SharedWords;
 
-/// Bytes between two entries: two cache lines, since processors fetch them in pairs.
+/// Bytes between two entries: two cache lines, since processors fetch cache lines in pairs.
 const APART: usize = 128;
 
 /// Mappings are multiples of this number of bytes.
@@ -31,14 +31,14 @@ const LOCK: usize = 0;
 
 /// A registry of pairs whose one lock is taken for every message.
 ///
-/// The memory is zero at first and is freed with the last process that maps it. If a process is killed while it
-/// holds the lock, the others wait forever: this is for experiments only.
+/// The memory is initially zero and is freed with the last process that maps it. If a process is
+/// killed while it holds the lock, the others wait forever: this is for experiments only.
 pub(super) struct GlobalRegistry {
     memory: SharedWords,
     places: usize,
 }
 
-/// The entries of a [`GlobalRegistry`]; holds the lock until it is dropped.
+/// The entries of a [`GlobalRegistry`]; holds the lock until dropped.
 pub(super) struct Entries<'a> {
     registry: &'a GlobalRegistry,
     _lock: Locked<LockWord<'a>>,
@@ -91,7 +91,8 @@ impl GlobalRegistry {
         Ok(Self { memory: SharedWords::create("apus-registry", length(places))?, places })
     }
 
-    /// Maps the registry of `places` that another process created. `file` is open for reading and writing.
+    /// Maps the registry of `places` that another process created. `file` is open for reading and
+    /// writing.
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl GlobalRegistry {
         Ok(Self { memory: SharedWords::adopt(file, length(places))?, places })
     }
 
-    /// Returns the lock of the whole registry, if it is free.
+    /// Takes the lock of the whole registry, if it is free.
     #[inline]
     pub(super) fn try_lock(&self) -> Option<Entries<'_>> {
         let lock = futex_lock::try_lock(LockWord(&self.memory))?;
@@ -160,14 +161,14 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// Maps the registry a second time, as another process would.
+    /// Maps the registry again, as another process would.
     fn again(registry: &GlobalRegistry, places: usize) -> io::Result<GlobalRegistry> {
         GlobalRegistry::adopt(registry.as_fd().try_clone_to_owned()?, places)
     }
 
     /// Reading, adding one and writing are three steps: without exclusion some increments are lost.
     #[test]
-    fn one_at_a_time_is_at_the_entries() {
+    fn one_thread_at_a_time_has_the_entries() {
         const ROUNDS: u64 = 50_000;
         let registry = GlobalRegistry::create(1).unwrap();
         thread::scope(|scope| {
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_taken_is_not_had() {
+    fn a_taken_lock_is_not_taken_again() {
         let registry = GlobalRegistry::create(1).unwrap();
         let entries = registry.try_lock().expect("no other thread holds it");
         assert!(again(&registry, 1).unwrap().try_lock().is_none());
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_registry_is_not_adopted() {
+    fn other_files_are_not_adopted() {
         let registry = GlobalRegistry::create(1).unwrap();
         assert!(again(&registry, 1_000).is_err(), "too short for a thousand places");
         let device = std::fs::File::options().read(true).write(true).open("/dev/zero").unwrap();
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "place 3 of 3")]
-    fn a_place_that_is_not_there_is_not_touched() {
+    fn a_missing_place_is_not_accessed() {
         let registry = GlobalRegistry::create(3).unwrap();
         let _ = registry.lock().get(3);
     }

@@ -5,31 +5,30 @@ use std::fmt;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use apus_report::experiment::{Experiment, defaults, name};
-use apus_report::findings::Findings;
+use apus_report::experiment::{defaults, name};
 use apus_testbed::error::{Error, require};
 use apus_testbed::machine;
-use apus_testbed::process::Spawner;
 
-/// What does one lock for all local sockets cost?
+/// The cost of one lock for all local sockets
 ///
-/// For years FreeBSD took one lock for every message over any local socket: 96 processes, each with sockets of its own,
-/// got 1.69 million messages a second through, fewer than six did; with a lock for each socket it was 70.7 million.
-/// Here each worker has a pair of its own, writes one byte and reads it itself, as in will-it-scale's unix1:
-/// `global-lock` (the pairs of apus under one lock that each send and each receive takes), `fine-grained` (the pairs as
-/// they are, without a lock that two share), and `unix` (a socket pair of the kernel), with one worker and more. The
-/// result has operations per second, how long locks are waited for, and whether the difference is more than chance
-/// (Student's t at 95 %, as ministat computes it). What to expect with more workers than cores is a model of what the
-/// lock costs here, and is called so in tables, JSON and charts. Rows without a suffix are of processes, those with
-/// `threads` behind the name of threads; with `--as threads` all are of threads.
+/// For years FreeBSD took one lock for every message over any local socket: 96 processes, each with
+/// its own sockets, transferred 1.69 million messages per second, fewer than six did; with a lock
+/// per socket it was 70.7 million. Here each worker writes one byte into its own pair and reads it,
+/// as in will-it-scale's unix1: `global-lock` (the pairs of apus behind one lock that each send and
+/// each receive takes), `fine-grained` (the pairs as they are; no two share a lock), and `unix` (a
+/// socket pair of the kernel), with one worker and more. The result has operations per second, lock
+/// waits, and whether differences are more than chance (Student's t at 95 %, as ministat computes
+/// it). Figures for more workers than cores come from a model of the lock's cost here, and are
+/// marked as such in tables, JSON and charts. Rows without a suffix are for processes, rows with
+/// the suffix `threads` for threads; with `--as threads` all rows are for threads.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(after_help = "Examples:
   apus-lab lab contention
   apus-lab lab contention --workers 96 --as processes --runs 10 --html contention.html
   apus-lab lab contention --as threads --seconds 1 --json")]
-pub struct Options {
-    /// The largest number of workers, 1 to 1024: up to 8 each number is measured, and powers of two beyond; by
-    /// default as many as there are cores
+pub struct ContentionOptions {
+    /// The largest number of workers, 1 to 1024: every number up to 8 is measured, and powers of
+    /// two beyond; by default the number of cores
     #[arg(
         long,
         value_name = "WORKERS",
@@ -38,16 +37,16 @@ pub struct Options {
         allow_negative_numbers = true
     )]
     pub workers: usize,
-    /// What workers are
+    /// The kind of workers
     #[arg(long = "as", value_name = "WHAT", default_value_t = Tasks::Both)]
     #[serde(rename = "as")]
     pub tasks: Tasks,
-    /// Seconds that count, for each number of workers of each contender in each run: 0.01 to 60. Up to 32 times as
-    /// long where no operation ended in them because other programs had the cores
+    /// Measured seconds for each number of workers of each contender in each run: 0.01 to 60. Up to
+    /// 32 times as long if no operation completed in them because other programs had the cores
     #[arg(long, value_name = "SECONDS", default_value_t = 0.25, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// Number of times everything is repeated, 1 to 1000; results are the median over the runs, the least and the
-    /// greatest. Ten say more about a small difference than five
+    /// Number of runs, 1 to 1000; results are the median, the least and the greatest over the runs.
+    /// Ten runs resolve smaller differences than five
     #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
     /// Seed of the order of contenders and numbers of workers
@@ -55,24 +54,17 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
+impl Default for ContentionOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Experiment for Options {
-    type Error = Error;
-
-    fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Spawner::this_program()?)
-    }
-}
-
-/// Most workers. Chosen by us: each process takes up to three of our descriptors, and few hosts have more cores.
+/// Most workers. Chosen by us: each process takes up to three descriptors of this one, and few
+/// hosts have more cores.
 const MOST: usize = 1024;
 
-/// Up to here every number of workers is measured, and powers of two beyond.
+/// Largest number up to which every number of workers is measured; beyond, only powers of two.
 const EACH: usize = 8;
 
 /// The kind of workers.
@@ -88,7 +80,7 @@ pub enum Tasks {
 }
 
 impl Tasks {
-    /// Returns what is to be measured, in the order in which it is shown.
+    /// Returns the kinds to measure, in the order of the report.
     pub(super) const fn each(self) -> &'static [Self] {
         match self {
             Self::Processes => &[Self::Processes],
@@ -104,8 +96,8 @@ impl fmt::Display for Tasks {
     }
 }
 
-impl Options {
-    /// Whether this can be measured.
+impl ContentionOptions {
+    /// Checks that each value is in its range.
     pub(super) fn check(&self) -> Result<(), Error> {
         require((1..=MOST).contains(&self.workers), "workers", "from 1 to 1024; try 2")?;
         let good = (0.01..=60.0).contains(&self.seconds);
@@ -113,7 +105,7 @@ impl Options {
         require((1..=1000).contains(&self.runs), "runs", "from 1 to 1000; try 5")
     }
 
-    /// Returns the numbers of workers that are measured, ascending.
+    /// Returns the numbers of workers to measure, ascending.
     pub(super) fn counts(&self) -> Vec<usize> {
         let powers = (0..).map(|power| 1 << power).take_while(|count| *count < self.workers);
         if self.workers <= EACH {
@@ -131,7 +123,8 @@ mod tests {
 
     #[test]
     fn few_workers_are_measured_one_by_one_and_many_by_powers_of_two() {
-        let counts = |workers| Options { workers, ..Options::default() }.counts();
+        let counts =
+            |workers| ContentionOptions { workers, ..ContentionOptions::default() }.counts();
         assert_eq!(counts(1), [1]);
         assert_eq!(counts(2), [1, 2]);
         assert_eq!(counts(6), [1, 2, 3, 4, 5, 6]);
@@ -140,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_what_they_are_called() {
+    fn names_of_tasks_are_read_back() {
         for tasks in Tasks::value_variants() {
             assert_eq!(Tasks::from_str(&tasks.to_string(), false), Ok(*tasks));
         }
@@ -149,7 +142,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
+        let refused =
+            |change: fn(&mut ContentionOptions)| option_problem(ContentionOptions::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.workers = 0).starts_with("workers: "));
         assert!(refused(|options| options.workers = MOST + 1).starts_with("workers: "));

@@ -1,12 +1,14 @@
-//! Charts of rates and waits, measured and expected.
+//! Charts of rates and waits, measured and modelled.
 
-use super::curve::{Curve, Points};
+use super::contender::Contender;
+use super::crew::CrewResult;
+use super::curve::{Curve, WAIT_MEAN, WAIT_P99, count, median_kops};
 use super::forecast::{Ahead, Forecast};
-use super::published::{Published, freebsd};
-use super::{Contender, Tasks};
+use super::options::Tasks;
+use super::published::freebsd;
 use apus_report::chart::{Axis, Heading, Line, Plot, Point, Scale, Stroke, short_number};
 use apus_report::result::short;
-use apus_report::stats::Spread;
+use apus_report::series::SeriesPoint;
 
 /// Returns all plots: of processes, then of threads.
 pub(super) fn plots(curves: &[Curve], forecasts: &[Forecast]) -> Vec<Plot> {
@@ -15,20 +17,20 @@ pub(super) fn plots(curves: &[Curve], forecasts: &[Forecast]) -> Vec<Plot> {
         let curves: Vec<&Curve> = curves.iter().filter(|it| it.tasks == tasks).collect();
         let forecast = forecasts.iter().find(|it| it.tasks == tasks);
         let Some(forecast) = forecast.filter(|_| !curves.is_empty()) else { continue };
-        let kind = Kind { tasks, curves, forecast };
+        let kind = TaskPlots { tasks, curves, forecast };
         plots.extend([kind.rates(), kind.waits(), kind.beside_freebsd()]);
     }
     plots
 }
 
-/// The curves of one kind of workers, which are drawn together.
-struct Kind<'a> {
+/// The plots of processes, or of threads.
+struct TaskPlots<'a> {
     tasks: Tasks,
     curves: Vec<&'a Curve>,
     forecast: &'a Forecast,
 }
 
-/// Returns the product has the first colour, as everywhere.
+/// Returns the colour of a contender; apus has the first, as everywhere.
 const fn colour(contender: Contender) -> usize {
     match contender {
         Contender::FineGrained => 0,
@@ -37,55 +39,38 @@ const fn colour(contender: Contender) -> usize {
     }
 }
 
-/// The words for a figure of a number of workers.
-struct Saying {
-    unit: &'static str,
-    tasks: Tasks,
+/// Returns a point without a range.
+fn exact(tasks: Tasks, workers: usize, y: f64, unit: &str) -> Point<'static> {
+    let (at, says) = (count(workers, tasks).into(), format!("{}{unit}", short(y)).into());
+    Point { x: workers as f64, y, range: None, at, says }
 }
 
-impl Saying {
-    fn point(&self, workers: usize, y: f64, range: Option<(f64, f64)>) -> Point<'static> {
-        let at = super::curve::count(workers, self.tasks).into();
-        let says = format!("{}{}", short(y), self.unit).into();
-        Point { x: workers as f64, y, range, at, says }
-    }
-}
-
-impl Kind<'_> {
-    const fn says(&self, unit: &'static str) -> Saying {
-        Saying { unit, tasks: self.tasks }
-    }
-
-    /// Returns the medians over the runs, with their range.
+impl TaskPlots<'_> {
+    /// Returns a measured line: medians over the runs, with their range.
     fn measured(
         &self,
         curve: &Curve,
-        unit: &'static str,
-        value: impl Fn(&Points) -> Option<Spread>,
+        unit: &str,
+        measure: impl Fn(&CrewResult) -> Option<f64>,
     ) -> Line<'static> {
-        let says = self.says(unit);
-        let point = |points: &Points| {
-            let Spread { median, min, max } = value(points)?;
-            let range = (points.runs.len() > 1).then_some((min, max));
-            Some(says.point(points.workers, median, range))
-        };
+        let tasks = self.tasks;
+        let at = |point: &SeriesPoint<CrewResult>| (point.key as f64, count(point.key, tasks));
         Line {
             name: curve.contender.to_string().into(),
             colour: colour(curve.contender),
             stroke: Stroke::Plain,
-            points: curve.points.iter().filter_map(point).collect(),
+            points: curve.series.line_points(at, measure, unit),
         }
     }
 
-    /// Returns what the model says, dashed.
-    fn expected(
+    /// Returns a line of the model, dashed.
+    fn modelled(
         &self,
         contender: Contender,
-        unit: &'static str,
+        unit: &str,
         value: impl Fn(&Ahead) -> f64,
     ) -> Line<'static> {
-        let says = self.says(unit);
-        let point = |ahead: &Ahead| says.point(ahead.workers, value(ahead), None);
+        let point = |ahead: &Ahead| exact(self.tasks, ahead.workers, value(ahead), unit);
         Line {
             name: format!("model: {contender}").into(),
             colour: colour(contender),
@@ -94,50 +79,44 @@ impl Kind<'_> {
         }
     }
 
-    /// Operations a second.
+    /// Returns the plot of operations per second.
     fn rates(&self) -> Plot {
-        let millions = |points: &Points| {
-            let rates: Vec<f64> = points.kops().iter().map(|kops| kops / 1e3).collect();
-            Some(Spread::over(&rates))
-        };
+        let millions = |run: &CrewResult| Some(run.rate / 1e6);
         let mut lines: Vec<_> =
             self.curves.iter().map(|curve| self.measured(curve, " million", millions)).collect();
-        lines.push(self.expected(Contender::GlobalLock, " million", |ahead| ahead.global / 1e3));
-        lines.push(self.expected(Contender::FineGrained, " million", |ahead| ahead.fine / 1e3));
-        let caption = "Million operations a second of all workers together, each with a pair of its own: one byte \
-                       written and read by the same worker. Points are medians over the runs, whiskers reach from the \
-                       least to the greatest. Dashed is a model and not measured: one lock as a queue, with what holding \
-                       and handing it over cost here, and as much as here for each worker without it; each worker has a core.";
-        let title = format!("Operations a second against the number of {}", self.tasks);
-        self.draw("", &title, caption, "million operations a second", lines)
+        lines.push(self.modelled(Contender::GlobalLock, " million", |ahead| ahead.global / 1e3));
+        lines.push(self.modelled(Contender::FineGrained, " million", |ahead| ahead.fine / 1e3));
+        let caption = "Millions of operations per second of all workers together, each with its own pair: one byte written \
+                       and read by the same worker. Points are medians over the runs, whiskers span the runs. Dashed: a \
+                       model, not measured. It treats the lock as a queue with the hold and handover times measured here, \
+                       and gives each worker without the lock the rate measured here; each worker has a core.";
+        let title = format!("Operations per second by the number of {}", self.tasks);
+        self.draw("", &title, caption, "millions of operations per second", lines)
     }
 
-    /// Returns how long locks are waited for.
+    /// Returns the plot of lock waits.
     fn waits(&self) -> Plot {
-        let seen = || self.curves.iter().filter(|it| it.contender != Contender::Unix);
+        let visible = || self.curves.iter().filter(|it| it.contender != Contender::Unix);
         let mut lines: Vec<_> =
-            seen().map(|curve| self.measured(curve, " ns", Points::wait_mean)).collect();
-        for curve in seen() {
-            let line = self.measured(curve, " ns (p99)", Points::wait_p99);
+            visible().map(|curve| self.measured(curve, " ns", WAIT_MEAN)).collect();
+        for curve in visible() {
+            let line = self.measured(curve, " ns (p99)", WAIT_P99);
             let name = format!("{} p99", curve.contender).into();
             lines.push(Line { name, colour: 3 + line.colour, ..line });
         }
-        lines.push(self.expected(Contender::GlobalLock, " ns", |ahead| ahead.wait));
-        let caption = "Nanoseconds that a lock is waited for, of all turns at it: the mean, and the 99th percentile. \
-                       Where there is no line, no worker waited. Dashed is a model and not measured.";
-        let title = format!("Waiting for the lock against the number of {}", self.tasks);
+        lines.push(self.modelled(Contender::GlobalLock, " ns", |ahead| ahead.wait));
+        let caption = "Lock waits in nanoseconds over all acquisitions: the mean and the 99th percentile. Without a line, no \
+                       worker waited. Dashed: a model, not measured.";
+        let title = format!("Lock waits by the number of {}", self.tasks);
         self.draw("-wait", &title, caption, "nanoseconds", lines)
     }
 
-    /// Returns what more workers bring, here, in the model, and as it was published.
+    /// Returns the plot of scaling: here, in the model, and as published.
     fn beside_freebsd(&self) -> Plot {
         let mut lines = Vec::new();
         for curve in &self.curves {
-            let one = Spread::over(&curve.first().kops()).median;
-            lines.push(self.measured(curve, " times one", |points| {
-                let times: Vec<f64> = points.kops().iter().map(|kops| kops / one).collect();
-                Some(Spread::over(&times))
-            }));
+            let one = median_kops(curve.first()) * 1e3;
+            lines.push(self.measured(curve, " times one", |run| Some(run.rate / one)));
         }
         let first = self.forecast.points[0];
         for (contender, value) in [
@@ -145,13 +124,19 @@ impl Kind<'_> {
             (Contender::FineGrained, |it| it.fine),
         ] {
             let one = value(&first);
-            lines.push(self.expected(contender, " times one", |ahead| value(ahead) / one));
+            lines.push(self.modelled(contender, " times one", |ahead| value(ahead) / one));
         }
-        lines.extend(freebsd().into_iter().enumerate().map(|(at, it)| it.line(3 + at)));
-        let caption = "Each line by what one worker alone has on it. Dotted: will-it-scale's unix1 on FreeBSD, with one \
-                       lock for all sockets and after it was taken away (D15430); one lock had its peak with 6 processes. \
-                       Dashed is a model and not measured.";
-        let title = format!("Beside FreeBSD: what more {} bring", self.tasks);
+        for (at, published) in freebsd().into_iter().enumerate() {
+            let (_, one) = published.first();
+            let point = |workers: f64, rate| {
+                exact(Tasks::Processes, workers as usize, rate / one, " times one")
+            };
+            lines.push(published.line(3 + at, Stroke::Dotted, point));
+        }
+        let caption = "Each line in multiples of its rate with one worker. Dotted: will-it-scale's unix1 on FreeBSD, with one \
+                       lock for all sockets and with a lock per socket (D15430); one lock peaked with 6 processes. Dashed: a \
+                       model, not measured.";
+        let title = format!("Compared with FreeBSD: the effect of more {}", self.tasks);
         self.draw("-freebsd", &title, caption, "multiples of one worker", lines)
     }
 
@@ -163,7 +148,7 @@ impl Kind<'_> {
         y: &'static str,
         mut lines: Vec<Line<'_>>,
     ) -> Plot {
-        // On a logarithmic axis there is no nothing.
+        // A logarithmic axis has no place for 0.
         lines.iter_mut().for_each(|line| line.points.retain(|point| point.y > 0.0));
         lines.retain(|line| !line.points.is_empty());
         let points = lines.iter().flat_map(|line| &line.points);
@@ -175,21 +160,7 @@ impl Kind<'_> {
     }
 }
 
-impl Published {
-    /// By what one worker had.
-    fn line(&self, colour: usize) -> Line<'_> {
-        let says = Saying { unit: " times one", tasks: Tasks::Processes };
-        let point = |&(workers, rate): &(usize, f64)| says.point(workers, rate / self.one(), None);
-        Line {
-            name: (&self.name[..]).into(),
-            colour,
-            stroke: Stroke::Dotted,
-            points: self.points.iter().map(point).collect(),
-        }
-    }
-}
-
-/// From one to at least `most`.
+/// Returns ticks from one to at least `most`.
 fn powers_of_two(most: f64) -> Vec<(f64, String)> {
     let tick = |power: i32| {
         let value = 2f64.powi(power);
@@ -200,7 +171,7 @@ fn powers_of_two(most: f64) -> Vec<(f64, String)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::contention::findings::made_up::{curves, findings};
+    use crate::contention::declaration::made_up::{curves, findings};
     use crate::contention::plots::{plots, powers_of_two};
     use apus_report::chart::Plot;
 
@@ -239,7 +210,7 @@ mod tests {
             ]
         );
         for plot in findings().plots() {
-            assert!(plot.caption.contains("Dashed is a model and not measured"), "{}", plot.name);
+            assert!(plot.caption.contains("Dashed: a model, not measured"), "{}", plot.name);
         }
     }
 

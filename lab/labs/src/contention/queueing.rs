@@ -1,9 +1,10 @@
 //! A queueing model of one lock with more workers than cores.
 //!
-//! The machine repairman of queueing theory: `n` workers, each for a while by itself (`rest`), then at one lock (`critical`), in turn.
-//! A birth-death chain over the number of workers at the lock has its steady state in closed form. While one of them
-//! waits, each turn also takes `handover`: the lock's cache line travels, and so does what was last written under
-//! it, or a sleeper is woken.
+//! The machine repairman model of queueing theory: each of `n` workers alternates between work
+//! outside the lock (`rest`) and under it (`critical`). A birth-death chain over the number of
+//! workers at the lock has its steady state in closed form. While a worker waits, each turn also
+//! takes `handover`: the cache lines of the lock and of the data under it move between cores, or a
+//! sleeper is woken.
 //!
 //! ```text
 //!   workers at the lock     0 ──▶ 1 ──▶ 2 ──▶ … ──▶ n          (n - j) / rest  upwards
@@ -11,19 +12,19 @@
 //!                                                              1 / (critical + handover)   from 2 on
 //! ```
 //!
-//! # What it leaves out
+//! # Simplifications
 //!
-//! Times are taken as exponential; steadier ones queue a little less. `handover` is a constant here, but every
-//! worker that spins on the lock slows its hand-over down, and more so on a host of several sockets: FreeBSD's rate
-//! *fell* from six processes on. So the model is kind to the global lock. Each worker has a core of its own,
-//! and cores share nothing else, which is kind to all contenders.
+//! Times are exponential; steadier times queue slightly less. `handover` is constant here, although
+//! every worker that spins on the lock slows its handover down, more so on a host with several
+//! sockets: FreeBSD's rate *fell* from six processes on. So the model favours the global lock. Each
+//! worker has its own core, and cores share no other resource, which favours all contenders.
 
 /// A lock with its workers; times are nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OneLock {
-    /// Between letting the lock go and wanting it again.
+    /// Time between releasing the lock and requesting it again.
     pub(super) rest: f64,
-    /// For which it is held.
+    /// Hold time.
     pub(super) critical: f64,
     /// Additional time to hand the lock over to a waiting worker.
     pub(super) handover: f64,
@@ -32,21 +33,21 @@ pub(super) struct OneLock {
 /// The result of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Expected {
-    /// Turns a second at the lock, all workers together.
+    /// Acquisitions per second, all workers together.
     pub(super) turns: f64,
-    /// Mean nanoseconds from wanting the lock to having it.
+    /// Mean nanoseconds from requesting the lock to acquiring it.
     pub(super) wait: f64,
 }
 
-/// The longest hand-over that is searched for, in nanoseconds: a millisecond, a hundred wake-ups.
+/// Upper bound of the search for the handover, in nanoseconds: a millisecond, a hundred wake-ups.
 const LONGEST: f64 = 1e6;
 
-/// Halvings of that: to less than a thousandth of a nanosecond.
+/// Halvings in the search: to less than a thousandth of a nanosecond.
 const HALVINGS: u32 = 32;
 
 impl OneLock {
-    /// With a hand-over such that `workers` workers get `turns` turns a second; none, if less time is lost than by queueing
-    /// alone.
+    /// Fits the handover such that `workers` workers have `turns` acquisitions per second; 0 if
+    /// queueing alone predicts fewer.
     pub(super) fn fitted(rest: f64, critical: f64, workers: usize, turns: f64) -> Self {
         let with = |handover| Self { rest, critical, handover };
         let (mut low, mut high) = (0.0, LONGEST);
@@ -64,17 +65,18 @@ impl OneLock {
         with(f64::midpoint(low, high))
     }
 
-    /// Returns the operations per second of `workers` workers.
+    /// Returns the acquisitions per second and the wait of `workers` workers.
     pub(super) fn expected(&self, workers: usize) -> Expected {
         let serve = |at_lock: usize| match at_lock {
             1 => self.critical,
             _ => self.critical + self.handover,
         };
-        // Logarithms of how likely each number at the lock is: their quotients alone exceed what numbers can hold.
+        // Logarithms of the probabilities of each number at the lock: their quotients exceed the
+        // range of floats.
         let mut chances = vec![0.0];
         for at_lock in 1..=workers {
-            let coming = (workers - at_lock + 1) as f64 / self.rest;
-            chances.push(chances[at_lock - 1] + (coming * serve(at_lock)).ln());
+            let arrivals = (workers - at_lock + 1) as f64 / self.rest;
+            chances.push(chances[at_lock - 1] + (arrivals * serve(at_lock)).ln());
         }
         let most = chances.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let chances: Vec<f64> = chances.iter().map(|chance| (chance - most).exp()).collect();
@@ -82,7 +84,7 @@ impl OneLock {
         let busy = 1.0 - chances[0] / sum;
         let served = |(at_lock, chance): (usize, &f64)| chance / sum / serve(at_lock);
         let per_nanosecond: f64 = chances.iter().enumerate().skip(1).map(served).sum();
-        // Little's law, for all that is not rest, less the time that the lock is held.
+        // Little's law for the time outside `rest`, less the hold time.
         let away = workers as f64 / per_nanosecond - self.rest;
         Expected { turns: per_nanosecond * 1e9, wait: (away - busy / per_nanosecond).max(0.0) }
     }
@@ -104,16 +106,17 @@ mod tests {
         assert!(near(turns, 1e9 / 200.0) && wait < 1e-6, "{turns} {wait}");
     }
 
-    /// By hand: rest 150, critical 50, so p1/p0 = 2/3, p2/p1 = 1/3; p0 = 9/17, and 8/17 of 1/50 turns per ns.
+    /// Computed by hand: rest 150, critical 50, so p1/p0 = 2/3, p2/p1 = 1/3; p0 = 9/17, and 8/17 of
+    /// 1/50 turns per ns.
     #[test]
     fn two_workers_are_as_computed_by_hand() {
         let Expected { turns, wait } = LOCK.expected(2);
         assert!(near(turns, 8.0 / 17.0 / 50.0 * 1e9), "{turns}");
-        // 2 / X - 150 - 50, by Little's law.
+        // 2 / X - 150 - 50 by Little's law.
         assert!(near(wait, 2.0 * 17.0 * 50.0 / 8.0 - 200.0), "{wait}");
     }
 
-    /// Mean value analysis of J. Reiser and S. Lavenberg (1980), the textbook's way to the same numbers.
+    /// Mean value analysis of J. Reiser and S. Lavenberg (1980), another textbook method.
     #[test]
     fn it_agrees_with_mean_value_analysis() {
         let mut queue = 0.0;
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn many_workers_get_what_the_lock_and_its_hand_over_allow() {
+    fn the_lock_and_its_handover_limit_many_workers() {
         assert!(near(LOCK.expected(1000).turns, 1e9 / 50.0));
         let slow = OneLock { handover: 150.0, ..LOCK };
         assert!(near(slow.expected(1000).turns, 1e9 / 200.0));
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hand_over_is_found_again() {
+    fn the_handover_is_recovered() {
         for handover in [1.0, 80.0, 5_000.0] {
             let made = OneLock { handover, ..LOCK };
             for workers in [2, 8, 96] {
@@ -148,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_loss_there_is_no_hand_over() {
+    fn without_a_loss_there_is_no_handover() {
         let free = LOCK.expected(2).turns;
         assert_eq!(OneLock::fitted(150.0, 50.0, 2, 1.1 * free).handover, 0.0);
         assert_eq!(OneLock::fitted(150.0, 50.0, 1, 1.0).handover, 0.0, "no worker to hand over to");

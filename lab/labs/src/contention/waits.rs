@@ -1,43 +1,42 @@
-//! Waits at a lock, recorded within a nanosecond or two.
-//!
-//! A histogram would take longer, while the lock is held.
+//! Lock waits, each recorded within a nanosecond or two; a histogram would extend the hold of the
+//! lock.
 
 use apus_report::stats::Latencies;
 
 /// Waits in nanoseconds.
 pub(super) struct Waits {
     new: Vec<u32>,
-    /// Those for which there was no room in `new`.
+    /// Waits that `new` had no room for.
     before: Latencies,
 }
 
-/// Waits that are noted before they are worked up: 4 MB.
+/// Capacity of `new`: 4 MB.
 const MOST: usize = 1 << 20;
 
 impl Waits {
-    /// None yet.
-    pub(super) fn none() -> Self {
+    /// Returns an empty record.
+    pub(super) fn new() -> Self {
         Self { new: Vec::with_capacity(MOST), before: Latencies::new() }
     }
 
-    /// One more.
+    /// Records a wait.
     #[inline]
-    pub(super) fn note(&mut self, nanoseconds: u64) {
+    pub(super) fn record(&mut self, nanoseconds: u64) {
         if self.new.len() == MOST {
-            self.work_up();
+            self.flush();
         }
         // No worker waits for four seconds.
         self.new.push(u32::try_from(nanoseconds).unwrap_or(u32::MAX));
     }
 
     #[cold]
-    fn work_up(&mut self) {
+    fn flush(&mut self) {
         self.new.drain(..).for_each(|wait| self.before.record(wait.into()));
     }
 
-    /// Returns all of them, which are forgotten.
+    /// Takes all waits out.
     pub(super) fn take(&mut self) -> Latencies {
-        self.work_up();
+        self.flush();
         std::mem::take(&mut self.before)
     }
 }
@@ -48,9 +47,9 @@ mod tests {
 
     #[test]
     fn all_waits_are_kept_until_they_are_taken() {
-        let mut waits = Waits::none();
-        (0..MOST + 10).for_each(|_| waits.note(500));
-        waits.note(u64::MAX);
+        let mut waits = Waits::new();
+        (0..MOST + 10).for_each(|_| waits.record(500));
+        waits.record(u64::MAX);
         let taken = waits.take();
         assert_eq!((taken.len(), taken.quantile(0.5)), (MOST as u64 + 11, 500));
         assert!(taken.quantile(1.0) >= u32::MAX.into());

@@ -1,4 +1,4 @@
-//! A worker: its operations, and those that count.
+//! A worker: performs operations and counts them.
 
 use std::thread;
 use std::time::Duration;
@@ -11,31 +11,32 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
-/// Operations between two readings of the clock. Chosen by us: a reading costs a fifth of an operation, and so a thousandth
-/// altogether.
-const LOOK_EVERY: u64 = 256;
+/// Operations between two readings of the clock. Chosen by us: a reading costs a fifth of an
+/// operation, so a thousandth of the time in all.
+const CLOCK_EVERY: u64 = 256;
 
-/// When workers work.
+/// The times of a measurement.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Window {
-    /// Nanoseconds of work before what counts: caches and pages are as they will be then, and all workers there.
+    /// Nanoseconds of work before the measured time, until caches and pages are warm and all
+    /// workers run.
     pub(super) warm_up: u64,
-    /// Nanoseconds that count.
+    /// Measured nanoseconds.
     pub(super) time: u64,
 }
 
 /// The result of a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Tally {
-    /// Operations that ended in the time that counts.
+    /// Operations that ended in the measured time.
     pub(super) operations: u64,
-    /// Nanoseconds that locks were waited for that were found taken; `None` if that cannot be seen.
+    /// Waits for taken locks in nanoseconds; `None` if they cannot be observed.
     pub(super) waits: Option<Latencies>,
-    /// Nanoseconds that a lock is held by this worker when it is by itself, if that can be seen.
+    /// Nanoseconds for which this worker alone holds a lock, if that can be observed.
     pub(super) hold: Option<f64>,
 }
 
-/// Works from the instant `at` on. The lock was held for `hold` ns before that.
+/// Works from the instant `at`. `hold` is the hold time that was measured before.
 pub(super) fn work(
     exchange: &mut impl Exchange,
     hold: Option<f64>,
@@ -43,18 +44,18 @@ pub(super) fn work(
     window: Window,
     stop: &Stop,
 ) -> Result<Tally, Error> {
-    // Asleep: workers may have to share a core.
+    // Sleep rather than spin: workers may share a core.
     thread::sleep(Duration::from_nanos(at.saturating_sub(clock::now())));
     let counts_from = at + window.warm_up;
     let end = counts_from + window.time;
     let (_, began) = until(counts_from, exchange, stop)?;
-    let noted = exchange.waits();
+    let earlier = exchange.waits();
     if began >= end {
-        // Others had the lock, or the core, all the time.
-        return Ok(Tally { operations: 0, waits: noted.map(|_| Latencies::new()), hold });
+        // Other workers had the lock, or the core, all the time.
+        return Ok(Tally { operations: 0, waits: earlier.map(|_| Latencies::new()), hold });
     }
-    // All workers have the same time, however late they read the clock. What had begun before it and ended in
-    // it counts, and what ends after it does not: that is as many looks.
+    // All workers have the same measured time, even if they read the clock late. Operations across
+    // its start count and operations across its end do not; on average these are equally many.
     let (operations, _) = until(end, exchange, stop)?;
     Ok(Tally { operations, waits: exchange.waits(), hold })
 }
@@ -63,10 +64,10 @@ pub(super) fn work(
 fn until(end: u64, exchange: &mut impl Exchange, stop: &Stop) -> Result<(u64, u64), Error> {
     let mut operations = 0;
     loop {
-        for _ in 0..LOOK_EVERY {
+        for _ in 0..CLOCK_EVERY {
             exchange.operate()?;
         }
-        operations += LOOK_EVERY;
+        operations += CLOCK_EVERY;
         let now = clock::now();
         if now >= end || stop.is_asked() {
             return Ok((operations, now));
@@ -108,20 +109,25 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_the_warm_up_counts() {
+    fn operations_after_the_warm_up_count() {
+        // The system may stop this thread for all of the warm-up, or of the time that counts.
+        assert!((0..1_000).any(|_| some_ended_before_and_some_after()));
+    }
+
+    fn some_ended_before_and_some_after() -> bool {
         let mut exchange = Counting::default();
         let window = Window { warm_up: 1_000_000, time: 2_000_000 };
         let at = clock::now();
         let tally = work(&mut exchange, Some(5.0), at, window, &Stop::default()).unwrap();
         assert!(clock::now() >= at + 3_000_000);
-        assert!(tally.operations > 0 && tally.operations < exchange.all, "some came before");
-        assert_eq!(tally.waits.unwrap().len(), tally.operations, "and so did their waits");
+        assert_eq!(tally.waits.unwrap().len(), tally.operations, "their waits count, too");
         assert!(tally.hold == Some(5.0));
+        tally.operations > 0 && tally.operations < exchange.all
     }
 
-    /// A rate of its own would be that of the few operations after all others had ended.
+    /// Its own rate would come from the few operations after all other workers had ended.
     #[test]
-    fn who_comes_to_nothing_in_the_time_that_counts_has_done_nothing() {
+    fn a_worker_without_the_core_in_the_measured_time_has_no_operations() {
         let window = Window { warm_up: 0, time: 1_000 };
         let long_ago = clock::now() - 1_000_000;
         let mut exchange = Counting::default();
@@ -131,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_to_stop_stops_and_who_fails_says_so() {
+    fn a_worker_stops_when_asked_and_reports_its_failure() {
         let stop = Stop::default();
         stop.ask();
         let window = Window { warm_up: u64::MAX / 4, time: u64::MAX / 4 };

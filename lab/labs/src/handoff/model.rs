@@ -1,11 +1,11 @@
-//! The loom model: it finds the flaw in one order of the steps, and nothing in the other.
+//! The loom model: it finds the flaw in one order of the steps, and no violation in the other.
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg apus_loom" cargo test --release -p apus-labs --lib handoff
 //! ```
 //!
-//! The model has one message, with an ack, and one or two waiting threads. The product's own
-//! handoff is checked in `apus/src/engine/model.rs`.
+//! The model has one message with an ack, and one or two waiting threads. A model of apus itself
+//! checks the handoff of the product.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use loom::thread;
 
 use super::socket::{Order, Socket};
 
-/// Runs every interleaving: each message is handed over at most once, and never needlessly.
+/// Checks every interleaving: each message is handed over at most once, and no thread is woken
+/// needlessly.
 fn check(order: Order, receivers: usize) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -34,7 +35,7 @@ fn check(order: Order, receivers: usize) {
         assert_eq!(got, (0..receivers as u64).map(Some).collect::<Vec<_>>());
         let counts = socket.counts();
         assert!(counts.handoffs <= counts.messages, "handed over twice: {counts:?}");
-        assert_eq!(counts.spurious, 0, "woken for nothing");
+        assert_eq!(counts.spurious, 0, "woken needlessly");
     });
 }
 
@@ -47,7 +48,7 @@ fn model_finds_the_double_handoff_if_the_message_is_published_first() {
 }
 
 #[test]
-fn model_finds_nothing_if_the_packet_is_queued_first() {
+fn model_finds_no_violation_if_the_packet_is_queued_first() {
     check(Order::EnqueueFirst, 1);
     check(Order::EnqueueFirst, 2);
 }

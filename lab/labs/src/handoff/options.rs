@@ -4,29 +4,27 @@ use apus::PollMode;
 use clap::Args;
 use serde::Serialize;
 
-use apus_report::experiment::{Experiment, defaults};
-use apus_report::findings::Findings;
+use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
-use apus_testbed::process::Spawner;
 
-/// The double handoff: a thread woken before its message is there
+/// The double handoff: a thread woken before its message is queued
 ///
-/// A server makes a message known to a waiting thread before the packet is queued, and releases the lock for acks in
-/// between, as the Linux kernel's Homa module did: a quick thread finds nothing and is woken once more
-/// (`publish-first`). Beside it the same code with the two steps the other way round (`enqueue-first`), and the
-/// product, with a dedicated engine and with a receiver that polls the network itself. One request of 64 bytes is
-/// outstanding at a time; each trial has a process of its own. How quick receivers are depends on how many cores are
-/// free.
+/// A server announces a message to a waiting thread before the packet is queued, and releases the
+/// lock for acks in between, as the Linux kernel's Homa module did: a quick thread finds nothing
+/// and is woken again (`publish-first`). For comparison, the same code with the two steps swapped
+/// (`enqueue-first`), and apus, with a dedicated engine and with a receiver that polls the network
+/// itself. One request of 64 bytes is outstanding at a time; each trial has a fresh process. The
+/// speed of receivers depends on the number of free cores.
 #[derive(Clone, Debug, PartialEq, Eq, Args, Serialize)]
 #[command(after_help = "Examples:
   apus-lab lab handoff
   apus-lab lab handoff --messages 20000 --runs 1 --json")]
-pub struct Options {
+pub struct HandoffOptions {
     /// Requests in each trial: 100 to 100000000
     #[arg(long, value_name = "REQUESTS", default_value_t = 100_000, allow_negative_numbers = true)]
     pub messages: u64,
-    /// Trials of each kind, 1 to 1000; ratios are the median over them, the least and the greatest, and
-    /// counts their sum
+    /// Trials of each kind, 1 to 1000; ratios are the median, the least and the greatest over the
+    /// trials, counts their sum
     #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
     /// How receivers wait: `spin`, `block`, or `hybrid=MICROSECONDS` to spin for that time and then
@@ -35,21 +33,13 @@ pub struct Options {
     pub poll: PollMode,
 }
 
-impl Default for Options {
+impl Default for HandoffOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Experiment for Options {
-    type Error = Error;
-
-    fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Spawner::this_program()?)
-    }
-}
-
-impl Options {
+impl HandoffOptions {
     /// Checks that each value is in its range.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Handoffs of the product.
+//! The receive path of apus.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -9,8 +9,9 @@ use super::socket::Counts;
 use apus_measure::exchange::{Path, builder, open, server};
 use apus_testbed::error::Error;
 
-/// Returns the requests of 64 bytes, one after the other, to an endpoint with `receivers` receivers and a dedicated engine,
-/// or with one that polls the network itself.
+/// Sends requests of 64 bytes, one after another, to an endpoint with `receivers` receivers and a
+/// dedicated engine, or with one receiver that polls the network itself. Returns the counters of
+/// the endpoint.
 pub(super) fn trial(
     receivers: Option<usize>,
     messages: u64,
@@ -29,7 +30,7 @@ pub(super) fn trial(
             Err(error) => Err(Error::endpoint(format!("call {to}"), error)),
         });
         let engine = server.metrics().engine;
-        // Waiting receivers are woken, also if the calls have failed.
+        // Wakes waiting receivers, even if calls have failed.
         server.shutdown();
         for thread in threads {
             thread.join().unwrap_or_else(|panic| resume_unwind(panic))?;

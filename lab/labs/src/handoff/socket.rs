@@ -1,12 +1,13 @@
-//! The receive path of the lab: from the receiving thread to a waiting one, with the flaw and without.
+//! The receive path of the lab: from the receiving thread to a waiting thread, with the flaw and
+//! without.
 //!
-//! It reproduces a failure, after the kernel module's `homa_dispatch_pkts` and `homa_wait_shared`; apus does
-//! nothing like it.
+//! It follows the kernel module's `homa_dispatch_pkts` and `homa_wait_shared` to reproduce their
+//! failure; apus works differently.
 //!
 //! # Invariants
 //!
-//! - **DISPATCH-1** A message is claimed from the moment it is handed to a thread until that thread has taken it, or has
-//!   found that it is not there. No other thread takes it meanwhile.
+//! - **DISPATCH-1** A message is claimed from its handoff to a thread until that thread has taken
+//!   it, or has found its packet missing. No other thread takes it in this time.
 //! - **DISPATCH-2** A thread that was notified is not in `waiting`.
 
 use serde::{Deserialize, Serialize};
@@ -16,43 +17,44 @@ use super::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 /// The order of steps for an arrived packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// A thread is notified of the message, the lock is released for acks, and then the packet is queued: the flaw.
+    /// Notify a thread of the message, release the lock for acks, then queue the packet: the flaw.
     PublishFirst,
-    /// Acks are handled, the packet is queued, then a thread is notified.
+    /// Handle acks, queue the packet, then notify a thread.
     EnqueueFirst,
 }
 
-/// Names a message.
+/// Identifies a message.
 pub(super) type Id = u64;
 
 /// The counters of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counts {
-    /// Messages that receivers have got.
+    /// Messages that receivers have taken.
     pub(super) messages: u64,
-    /// Number of times that a thread was notified of a message.
+    /// Notifications of a thread that a message is available.
     pub(super) handoffs: u64,
-    /// Times that it was not there.
+    /// Notifications whose message was missing.
     pub(super) spurious: u64,
-    /// Number of times that the background poller polled in place of the receivers; only the product has one.
+    /// Number of times that the background poller polled instead of the receivers; only apus has
+    /// one.
     pub(super) keeper_turns: u64,
 }
 
-/// Messages, and the threads that wait for them.
+/// Messages, and the threads that wait for messages.
 pub(super) struct Socket {
     order: Order,
-    state: Mutex<State>,
+    state: Mutex<SocketState>,
     receivers: Vec<Receiver>,
 }
 
 struct Receiver {
-    /// Whether it has been notified; a spinning receiver polls this.
+    /// Whether the receiver has been notified; it polls this while it spins.
     notified: AtomicBool,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct SocketState {
     /// Messages whose packet is queued.
     queued: Vec<Id>,
     /// Messages that belong to a thread (DISPATCH-1).
@@ -68,17 +70,17 @@ struct State {
 impl Socket {
     /// Returns a socket with `receivers` receivers.
     pub(super) fn new(order: Order, receivers: usize) -> Self {
-        let state = State { notified: vec![None; receivers], ..State::default() };
+        let state = SocketState { notified: vec![None; receivers], ..SocketState::default() };
         let receiver = |_| Receiver { notified: AtomicBool::new(false), wake: Condvar::new() };
         Self { order, state: Mutex::new(state), receivers: (0..receivers).map(receiver).collect() }
     }
 
-    /// A packet has arrived: the whole of message `id`, and acks with it, which `handle_acks` handles. That needs
-    /// other locks, so that this one must be open.
+    /// Handles a packet that contains all of message `id`, and acks. `handle_acks` takes other
+    /// locks, so the lock of the socket must be free while it runs.
     pub(super) fn deliver(&self, id: Id, handle_acks: impl FnOnce()) {
         if self.order == Order::PublishFirst {
             self.hand_over(&mut self.lock(), id);
-            // The window: the message is known, and its packet is not there.
+            // The window: the message is announced, and its packet is not queued.
             handle_acks();
         } else {
             handle_acks();
@@ -90,8 +92,8 @@ impl Socket {
         }
     }
 
-    /// Waits for a message, spinning as long as `spin` says and sleeping then; `None` if there will be none any
-    /// more. `receiver` is the thread's number.
+    /// Waits for a message: spins until `spin` returns, then sleeps. Returns `None` if the socket
+    /// is closed. `receiver` is the thread's number.
     pub(super) fn receive(&self, receiver: usize, spin: &dyn Fn(&dyn Fn() -> bool)) -> Option<Id> {
         let mut state = self.lock();
         loop {
@@ -122,7 +124,7 @@ impl Socket {
         }
     }
 
-    /// Nothing will come any more.
+    /// Closes the socket: no message will arrive, and receivers return.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         for Receiver { notified, wake } in &self.receivers {
@@ -136,13 +138,13 @@ impl Socket {
         !self.lock().waiting.is_empty()
     }
 
-    /// Returns what has been counted so far.
+    /// Returns the counters.
     pub(super) fn counts(&self) -> Counts {
         self.lock().counts
     }
 
-    /// Notifies the thread that began to wait last that the message is available.
-    fn hand_over(&self, state: &mut State, id: Id) {
+    /// Notifies the thread that started to wait last that the message is available.
+    fn hand_over(&self, state: &mut SocketState, id: Id) {
         let Some(receiver) = state.waiting.pop() else { return };
         state.counts.handoffs += 1;
         state.claimed.push(id);
@@ -152,12 +154,12 @@ impl Socket {
         wake.notify_one();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SocketState> {
         self.state.lock().expect("no thread panics under the lock")
     }
 }
 
-impl State {
+impl SocketState {
     /// Takes the oldest message that no thread has claimed.
     fn take_any(&mut self) -> Option<Id> {
         let id = *self.queued.iter().find(|id| !self.claimed.contains(id))?;
@@ -173,25 +175,26 @@ impl State {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use super::*;
     use std::sync::mpsc;
     use std::thread;
 
-    /// Sleeps at once.
+    /// Does not spin.
     fn at_once(_: &dyn Fn() -> bool) {}
 
-    /// The notified thread waits until the acks are being handled, and these until it has checked.
+    /// The acks are handled until the notified thread has checked for the message.
     #[test]
-    fn who_looks_while_acks_are_handled_is_told_twice_with_the_flaw_and_once_without() {
+    fn a_check_while_acks_are_handled_costs_a_second_notification_only_with_the_flaw() {
         for (order, handoffs) in [(Order::PublishFirst, 2), (Order::EnqueueFirst, 1)] {
             let socket = Socket::new(order, 1);
-            let (got, gets) = mpsc::channel();
+            let (taken, takes) = mpsc::channel();
             thread::scope(|scope| {
                 scope.spawn(|| {
                     while let Some(id) = socket.receive(0, &at_once) {
-                        got.send(id).unwrap();
+                        taken.send(id).unwrap();
                     }
                 });
                 while !socket.is_awaited() {
@@ -202,7 +205,7 @@ mod tests {
                         thread::yield_now();
                     }
                 });
-                assert_eq!(gets.recv().unwrap(), 7);
+                assert_eq!(takes.recv().unwrap(), 7);
                 socket.close();
             });
             let expected =

@@ -1,4 +1,4 @@
-//! Which primitives does the lab's receive path synchronise with? The system's, or loom's in a model.
+//! Synchronisation primitives of the lab's receive path: from std, or from loom in a model.
 
 #[cfg(not(apus_loom))]
 pub(super) use std::{

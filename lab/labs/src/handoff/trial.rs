@@ -1,4 +1,4 @@
-//! A trial: requests over one receive path, in a process of its own.
+//! A trial: requests over one receive path, in a fresh process.
 
 use std::collections::HashMap;
 use std::net::UdpSocket;
@@ -10,19 +10,23 @@ use apus::PollMode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::options::HandoffOptions;
+use super::product;
 use super::socket::{Counts, Order, Socket};
-use super::{JOB, Options, product};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Spawner, Task};
 
-/// The way of a message to the thread that waits for it.
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "lab handoff";
+
+/// The path of a message to the thread that waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Path {
-    /// The lab's, with a number of receivers.
+    /// The lab's path, with a number of receivers.
     Lab(Order, usize),
-    /// The product's, with a dedicated engine and a number of receivers.
+    /// apus with a dedicated engine and a number of receivers.
     Dedicated(usize),
-    /// The product's, with a receiver that polls the network itself.
+    /// apus with a receiver that polls the network itself.
     SelfPolling,
 }
 
@@ -30,7 +34,7 @@ impl Path {
     /// Numbers of receivers.
     const RECEIVERS: [usize; 3] = [1, 2, 4];
 
-    /// Returns all of them.
+    /// Returns all paths, in the order of the report.
     pub(super) fn all() -> Vec<Self> {
         let lab = |order| Self::RECEIVERS.map(|receivers| Self::Lab(order, receivers));
         [lab(Order::PublishFirst), lab(Order::EnqueueFirst), Self::RECEIVERS.map(Self::Dedicated)]
@@ -40,7 +44,7 @@ impl Path {
             .collect()
     }
 
-    /// As results show it.
+    /// Returns the name in results.
     pub(super) fn name(self) -> String {
         match self {
             Self::Lab(Order::PublishFirst, receivers) => {
@@ -57,35 +61,35 @@ impl Path {
 
 /// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
-struct Details {
+struct TrialTask {
     path: Path,
     messages: u64,
     poll: PollMode,
 }
 
-/// Longest time that a trial may take: a request and its reply take some tens of microseconds, and a busy machine is
-/// a hundred times slower.
+/// Longest time per request: a request and its reply take some tens of microseconds, a hundred
+/// times more on a busy machine.
 const LONGEST_REQUEST: Duration = Duration::from_millis(5);
 
-/// Returns one trial in a process of its own.
-pub(super) fn start(options: &Options, path: Path, host: &Spawner) -> Result<Counts, Error> {
-    let Options { messages, poll, .. } = *options;
+/// Runs one trial in a fresh process.
+pub(super) fn start(options: &HandoffOptions, path: Path, host: &Spawner) -> Result<Counts, Error> {
+    let HandoffOptions { messages, poll, .. } = *options;
     let task = Task {
         name: path.name(),
         core: None,
         bind: None,
         job: JOB.to_owned(),
-        details: json!(Details { path, messages, poll }),
+        details: json!(TrialTask { path, messages, poll }),
     };
     let most = u32::try_from(messages).unwrap_or(u32::MAX);
     host.start(task)?.result(LONGEST_REQUEST.saturating_mul(most))
 }
 
-/// Does one trial.
-pub(super) fn agent(task: &Task, _control: &Control) -> Result<Value, Error> {
+/// Runs one trial in an agent.
+pub(crate) fn agent(task: &Task, _control: &Control) -> Result<Value, Error> {
     let malformed = |error| Error::Peer(format!("a malformed task: {error}"));
-    let details: Details = serde_json::from_value(task.details.clone()).map_err(malformed)?;
-    let Details { path, messages, poll } = details;
+    let details: TrialTask = serde_json::from_value(task.details.clone()).map_err(malformed)?;
+    let TrialTask { path, messages, poll } = details;
     let counts = match path {
         Path::Lab(order, receivers) => lab(order, receivers, messages, poll),
         Path::Dedicated(receivers) => product::trial(Some(receivers), messages, poll),
@@ -94,11 +98,12 @@ pub(super) fn agent(task: &Task, _control: &Control) -> Result<Value, Error> {
     Ok(json!(counts))
 }
 
-/// The state of a request that a server keeps until its client has acknowledged the response. It has its own lock, as
-/// each RPC of the module has.
+/// Requests that a server keeps until their clients have acknowledged the responses. They have
+/// their own lock, like each RPC of the module.
 type Unacknowledged = Mutex<HashMap<u64, Vec<u8>>>;
 
-/// Returns the requests over a UDP socket: one thread takes them from the network, others answer them.
+/// Sends requests over a UDP socket: one thread takes them from the network, others answer them.
+/// Returns the counters of the receive path.
 fn lab(order: Order, receivers: usize, messages: u64, poll: PollMode) -> Result<Counts, Error> {
     let open = || UdpSocket::bind("127.0.0.1:0").doing(|| "open a UDP socket".to_owned());
     let (server, client) = (open()?, open()?);
@@ -112,14 +117,14 @@ fn lab(order: Order, receivers: usize, messages: u64, poll: PollMode) -> Result<
             let (socket, server) = (&socket, &server);
             scope.spawn(move || {
                 while let Some(id) = socket.receive(receiver, &|notified| spin(poll, notified)) {
-                    // A reply that cannot be sent ends the client, which waits for it no longer than it must.
+                    // A lost reply ends the client after its timeout.
                     let _ = server.send(&id.to_be_bytes());
                 }
             });
         }
         scope.spawn(|| dispatch(&server, &socket));
-        let asked = ask(&client, messages, &socket);
-        // An empty datagram ends the dispatcher, and that the receivers.
+        let asked = call(&client, messages, &socket);
+        // An empty datagram ends the dispatcher, which ends the receivers.
         let ended = client.send(&[]).doing(|| "end the server".to_owned());
         if ended.is_err() {
             socket.close();
@@ -129,7 +134,7 @@ fn lab(order: Order, receivers: usize, messages: u64, poll: PollMode) -> Result<
     Ok(socket.counts())
 }
 
-/// Takes requests from the network and hands them over; each acknowledges the response before it.
+/// Takes requests from the network and hands them over; each acknowledges the previous response.
 fn dispatch(server: &UdpSocket, socket: &Socket) {
     let kept = Unacknowledged::default();
     let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,9 +147,10 @@ fn dispatch(server: &UdpSocket, socket: &Socket) {
     socket.close();
 }
 
-/// Sends one request after the other, each when the previous reply has arrived and a receiver waits: between two
-/// hosts it has the time to. A message without a waiting thread is not handed over at all.
-fn ask(client: &UdpSocket, messages: u64, socket: &Socket) -> Result<(), Error> {
+/// Sends one request after another, each when the previous reply has arrived and a receiver waits.
+/// Between two hosts there is time for that; here a message without a waiting thread would not be
+/// handed over at all.
+fn call(client: &UdpSocket, messages: u64, socket: &Socket) -> Result<(), Error> {
     let lost = Some(Duration::from_secs(10));
     client.set_read_timeout(lost).doing(|| "set a timeout".to_owned())?;
     let (mut request, mut reply) = ([0; 64], [0; 8]);
@@ -159,7 +165,7 @@ fn ask(client: &UdpSocket, messages: u64, socket: &Socket) -> Result<(), Error> 
     Ok(())
 }
 
-/// Spins as long as the policy says, or until `done`.
+/// Spins for the time of the poll mode, or until `done`.
 fn spin(poll: PollMode, done: &dyn Fn() -> bool) {
     let began = Instant::now();
     while !done() && poll.spin_for().is_none_or(|limit| began.elapsed() < limit) {

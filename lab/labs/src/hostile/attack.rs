@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Something that an attacker does.
+/// An attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Attack {
-    /// Datagrams that are no packets: what it costs to have a flood delivered.
+    /// Datagrams that are no packets: the cost of delivering a flood.
     Malformed,
-    /// Packets of each type in the name of the honest client, in sessions that there are not; with `--sealed` under keys that
-    /// the attacker does not have.
+    /// Packets of each type in the name of the honest client, in sessions that do not exist; with
+    /// `--sealed`, under keys that the attacker does not have.
     Forged,
-    /// First packets of clients that the server does not know; with `--sealed` of handshakes.
+    /// First packets of unknown clients; with `--sealed`, of handshakes.
     Unknown,
-    /// Four requests of the greatest length, of which no more than the first packet comes.
+    /// Four requests of maximum length; only the first packet of each is sent.
     Claims,
 }
 
 impl Attack {
-    /// All of them.
+    /// All attacks, in the order of the report.
     pub const ALL: [Self; 4] = [Self::Malformed, Self::Forged, Self::Unknown, Self::Claims];
 
     /// Returns the name in options and results.
@@ -31,7 +31,7 @@ impl Attack {
         }
     }
 
-    /// Returns whether an attacker can do it to endpoints that seal: it has no key.
+    /// Returns whether the attack is possible; against endpoints that seal, an attacker has no key.
     #[must_use]
     pub const fn is_possible(self, sealed: bool) -> bool {
         !sealed || !matches!(self, Self::Claims)

@@ -1,4 +1,4 @@
-//! The attacker, and the attacks that flood: with a raw socket, in the name of any address.
+//! The attacker; floods leave through a raw socket, with any source address.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Instant;
@@ -14,7 +14,7 @@ use super::forgery::Forgery;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};
 
-/// What an attacker receives from the lab.
+/// The instructions for an attacker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct AttackerSide {
     pub(super) attack: Attack,
@@ -25,20 +25,20 @@ pub(super) struct AttackerSide {
     pub(super) seed: u64,
 }
 
-/// What an attacker has done.
+/// The result of an attacker.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Attacked {
-    /// Packets that it has sent.
+    /// Packets sent.
     pub(super) packets: u64,
-    /// For how long, in nanoseconds.
+    /// Duration of the attack in nanoseconds.
     pub(super) nanos: u64,
 }
 
-/// Packets between two checks whether the attacker has to stop.
+/// Packets between two checks for the stop order.
 const BATCH: usize = 64;
 
 impl AttackerSide {
-    /// Attacks until it has to stop.
+    /// Attacks until it is stopped.
     pub(super) fn attack(&self, control: &mut Control) -> Result<Attacked, Error> {
         let (server, client) = (v4(self.server)?, v4(self.client)?);
         control.ready(self.server)?;
@@ -82,7 +82,7 @@ fn flood(attack: Attack, mut forgery: Forgery, stop: &Stop) -> Result<u64, Error
     Ok(sent)
 }
 
-/// Sends an IP packet. Returns `false` if the system has no room for it now.
+/// Sends an IP packet. Returns `false` if the system has no room for it.
 fn send(raw: &OwnedFd, frame: &[u8], to: SocketAddrV4) -> Result<bool, Error> {
     use rustix::io::Errno;
     match sendto(raw, frame, SendFlags::empty(), &to) {

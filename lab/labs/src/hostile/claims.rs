@@ -1,4 +1,4 @@
-//! The attack that claims: requests of the greatest length whose rest never comes.
+//! The attack that claims: requests of maximum length whose rest is never sent.
 
 use std::io;
 use std::net::{SocketAddrV4, UdpSocket};
@@ -10,38 +10,40 @@ use super::packet::{no_session, write_header};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Claims at a time, and their bytes: the longest message of the default configuration.
+/// Number of simultaneous claims, and their bytes: the longest message of the default
+/// configuration.
 const CLAIMS: usize = 4;
 const CLAIM: u32 = 64_000_000;
 
-/// What comes of each.
+/// The part of each request that is sent.
 const BEGINNING: [u8; 1_000] = [7; 1_000];
 
-/// Longest wait for a packet, after which the other claims have their turn.
+/// Longest wait for a packet of one claim before the next claim is served.
 const WAIT: Duration = Duration::from_millis(5);
 
-/// A client that proves its address, as every client does, and begins a request whose rest never comes.
+/// A client that proves its address, as every client does, and starts a request whose rest it never
+/// sends.
 struct Claimant {
     socket: UdpSocket,
     server: SocketAddrV4,
-    /// What its packets say: nothing, before the server has offered a session.
+    /// Header fields; without a session until the server has offered one.
     fields: UdpFields,
-    /// Packets that it has sent.
+    /// Packets sent.
     sent: u64,
 }
 
-/// What a claimant says about itself, and the id of its request.
+/// Incarnation of a claimant, and the id of its request.
 const INCARNATION: u32 = 7;
 const ID: u64 = 2;
 
-/// Makes claims and keeps them. Returns the number of packets.
+/// Makes claims and keeps them until `stop`. Returns the number of packets.
 pub(super) fn claim(server: SocketAddrV4, stop: &Stop) -> Result<u64, Error> {
     let doing = || "claim room at the server".to_owned();
     let claimants = (0..CLAIMS).map(|_| Claimant::new(server)).collect::<Result<Vec<_>, _>>();
     let mut claimants = claimants.doing(doing)?;
     while !stop.is_asked() {
         for claimant in &mut claimants {
-            claimant.go_on().doing(doing)?;
+            claimant.step().doing(doing)?;
         }
     }
     Ok(claimants.iter().map(|claimant| claimant.sent).sum())
@@ -55,15 +57,16 @@ impl Claimant {
         Ok(Self { socket, server, fields, sent: 0 })
     }
 
-    /// Repeats its first packet until a session is offered; then answers that it is busy, whatever is asked.
-    fn go_on(&mut self) -> io::Result<()> {
+    /// Repeats the first packet until a session is offered; afterwards answers every RESEND with
+    /// BUSY.
+    fn step(&mut self) -> io::Result<()> {
         if !self.fields.flags.contains(Flags::SESSION) {
-            self.begin()?;
+            self.start()?;
         }
         let mut buffer = [0; 2_048];
         let length = match self.socket.recv(&mut buffer) {
             Ok(length) => length,
-            Err(error) if is_nothing(&error) => return Ok(()),
+            Err(error) if is_temporary(&error) => return Ok(()),
             Err(error) => return Err(error),
         };
         for packet in Packet::all(Profile::Udp, &buffer[..length]).flatten() {
@@ -72,7 +75,7 @@ impl Claimant {
             if let Some(offer) = offered.copied() {
                 let flags = Flags::SESSION.with(Flags::CONFIRM);
                 self.fields = UdpFields { flags, low_water: INCARNATION, ..offer };
-                self.begin()?;
+                self.start()?;
                 self.fields.flags = Flags::SESSION;
                 self.fields.low_water = UdpFields::LOW_WATER_UNKNOWN;
             } else if matches!(packet.body, Body::Resend(_)) {
@@ -82,8 +85,8 @@ impl Claimant {
         Ok(())
     }
 
-    /// Sends the beginning of its request.
-    fn begin(&mut self) -> io::Result<()> {
+    /// Sends the first part of the request.
+    fn start(&mut self) -> io::Result<()> {
         let data = Data::first(CLAIM, BEGINNING.len() as u32);
         self.send(Body::Data(data, &BEGINNING), &BEGINNING)
     }
@@ -98,14 +101,14 @@ impl Claimant {
                 self.sent += 1;
                 Ok(())
             }
-            Err(error) if is_nothing(&error) => Ok(()),
+            Err(error) if is_temporary(&error) => Ok(()),
             Err(error) => Err(error),
         }
     }
 }
 
-/// Returns whether there is nothing to receive, or no room to send.
-fn is_nothing(error: &io::Error) -> bool {
+/// Returns whether there is no packet to receive, or no room to send.
+fn is_temporary(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), ConnectionRefused | Interrupted | TimedOut | WouldBlock)
 }

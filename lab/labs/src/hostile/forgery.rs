@@ -1,4 +1,4 @@
-//! The packets of attacks that flood.
+//! The packets of floods.
 
 use std::net::SocketAddrV4;
 
@@ -12,10 +12,10 @@ use rand::{Rng, RngExt, SeedableRng};
 use super::attack::Attack;
 use super::packet::{no_session, write_header};
 
-/// Bytes of payload of packets that have any: those of an honest request.
+/// Payload bytes of packets with a payload: as in an honest request.
 pub(super) const PAYLOAD: usize = 100;
 
-/// What an attacker knows, and its dice.
+/// The knowledge of an attacker, and its random numbers.
 pub(super) struct Forgery {
     pub(super) server: SocketAddrV4,
     client: SocketAddrV4,
@@ -34,11 +34,11 @@ impl Forgery {
         Self { server, client, sealed, random, packet: Vec::new() }
     }
 
-    /// Returns the next packet of a flood, and the address from which it seems to come.
+    /// Returns the next packet of a flood, and its forged source address.
     ///
     /// # Panics
     ///
-    /// The attack is no flood.
+    /// If the attack is not a flood.
     pub(super) fn next(&mut self, attack: Attack) -> (SocketAddrV4, &[u8]) {
         let from = match attack {
             Attack::Malformed => {
@@ -60,12 +60,12 @@ impl Forgery {
         (from, &self.packet)
     }
 
-    /// Makes a packet of the honest client, as it would be in a session of its own.
+    /// Makes a packet in the name of the honest client, in a random session.
     fn forge(&mut self) {
         let client = self.client;
         let session = self.random.random::<u64>() >> 16;
         let fields = UdpFields { flags: Flags::SESSION, incarnation: session, ..no_session(0) };
-        // The half that a server sends is as likely as that of a client.
+        // Packets of servers and of clients are equally likely.
         let sender = if self.random.random() { Role::Client } else { Role::Server };
         match self.random.random_range(0..=CONTROL.len()) {
             0 => self.write_data(client, fields),
@@ -73,7 +73,7 @@ impl Forgery {
         }
         if self.sealed {
             self.fill(PAYLOAD);
-            // Not used yet: the window drops a number that was, before the tag is computed.
+            // A fresh number: the window drops a used one before the tag is computed.
             let number = 1 << 40 | self.random.random::<u64>() >> 32;
             SealedHeader::seal(&mut self.packet, number, false);
         }
@@ -113,18 +113,19 @@ impl Forgery {
         self.random.fill_bytes(&mut self.packet[length..]);
     }
 
-    /// Returns the address of a host that the server does not know: one of this host's, so that nothing leaves, and not in
-    /// 127.0.0.0/16 with server and client.
+    /// Returns the address of an unknown client: a loopback address, so that no packet leaves the
+    /// host, outside 127.0.0.0/16 of server and client.
     fn unknown_address(&mut self) -> SocketAddrV4 {
         let [a, b, c]: [u8; 3] = self.random.random();
         SocketAddrV4::new([127, a | 1, b, c].into(), self.random.random_range(1_024..=u16::MAX))
     }
 }
 
-/// Random bytes after the header of the first packet of a handshake. Source: SEAL-9, a server drops shorter ones.
+/// Random bytes after the header of the first packet of a handshake. Source: SEAL-9, a server drops
+/// shorter packets.
 const HELLO: usize = 1_200;
 
-/// What control packets say.
+/// The bodies of control packets.
 const CONTROL: [Body<'static>; 8] = [
     Body::Grant(Grant { offset: u32::MAX / 2, priority: 0 }),
     Body::Resend(Resend::everything(7)),
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_no_packet() {
+    fn malformed_datagrams_are_no_packets() {
         let (from, packet) = (5_000, forgery(false).next(Attack::Malformed).1.to_vec());
         assert_eq!(forgery(false).next(Attack::Malformed).0.port(), from);
         assert!(Packet::parse(Profile::Udp, &packet).is_err());
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_clients_have_addresses_of_their_own_and_no_session() {
+    fn unknown_clients_have_distinct_addresses_and_no_session() {
         let mut forgery = forgery(false);
         let mut from = BTreeSet::new();
         for _ in 0..100 {

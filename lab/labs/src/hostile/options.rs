@@ -6,23 +6,24 @@ use serde::Serialize;
 
 use super::attack::Attack;
 use apus_bench::options::Repetition;
-use apus_report::experiment::{Experiment, defaults};
-use apus_report::findings::Findings;
+use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
-use apus_testbed::process::Spawner;
 
-/// What an attacker does to a server, with nothing but packets
+/// The effect of an attacker on a server and its honest client
 ///
-/// An honest client calls a server at random instants (Poisson), at a share of what the server can do. Beside it an attacker sends
-/// as many packets as one core can, with any source address: datagrams that are no packets (`malformed`), packets in the name of
-/// the honest client (`forged`), first packets of clients that the server does not know (`unknown`); or it claims room for four messages of the
-/// greatest length, and sends no more than the first packet of each (`claims`). What the honest client loses by that is shown beside
-/// its calls without an attack (`none`). `ns_per_packet` is the server's processor time for each packet that it read, with the time in which it
-/// polled without success: a cost only where the server has none to spare.
+/// An honest client calls a server at random instants (Poisson), at a share of the server's
+/// capacity. An attacker sends as many packets as one core can, with any source address: datagrams
+/// that are no packets (`malformed`), packets in the name of the honest client (`forged`), first
+/// packets of unknown clients (`unknown`); or it claims room for four messages of maximum length,
+/// and sends only the first packet of each (`claims`). The honest client's calls under each attack
+/// are compared with its calls without one (`none`). `ns_per_packet` is the server's processor time
+/// per packet read, including unsuccessful polls; it matters only if the server has no time to
+/// spare.
 ///
-/// Server, client and attacker are processes in a network namespace that the command makes and removes, which takes root or
-/// user namespaces. With --sealed every packet is sealed with throw-away keys, and the attacker has none. The tests in
-/// transport/apus/tests/attacks show more attacks, of which none may do anything; this command shows the cost of those that send much.
+/// Server, client and attacker are processes in a network namespace that the command creates and
+/// removes, which takes root or user namespaces. With --sealed every packet is sealed with
+/// throw-away keys, and the attacker has none. The tests in transport/apus/tests/attacks check more
+/// attacks, none of which may have an effect; this command measures the cost of floods.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(
     mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),
@@ -31,44 +32,33 @@ use apus_testbed::process::Spawner;
   apus-lab lab hostile --sealed
   apus-lab lab hostile --attacks malformed,forged --load 0.25 --runs 3 --json"
 )]
-pub struct Options {
+pub struct HostileOptions {
     /// Only these attacks, with commas between them: `malformed`, `forged`, `unknown`, `claims`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[serde(skip)]
     pub attacks: Vec<String>,
-    /// Honest calls as a share of what the server can do without an attack: 0.01 to 0.95 [default: 0.5, or 0.05 with fewer than
-    /// three cores, where the honest client shares one with the attacker]
+    /// Honest calls as a share of the server's capacity without an attack: 0.01 to 0.95 [default:
+    /// 0.5, or 0.05 with fewer than three cores, where the honest client shares one with the
+    /// attacker]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub load: Option<f64>,
     /// Seal every packet
     #[arg(long)]
     pub sealed: bool,
-    /// Seconds and runs of each attack. The way to wait is the server's: the honest client never waits, so that no call
-    /// begins late.
+    /// Seconds and runs of each attack. The poll mode is the server's: the honest client always
+    /// spins, so that no call starts late.
     #[command(flatten)]
     #[serde(flatten)]
     pub repetition: Repetition,
 }
 
-impl Default for Options {
+impl Default for HostileOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Experiment for Options {
-    type Error = Error;
-
-    fn run(&self) -> Result<Findings, Error> {
-        self.check()?;
-        match Spawner::this_program()? {
-            Spawner::Processes(program) => super::run(self, &program),
-            _ => unreachable!("this program runs as processes"),
-        }
-    }
-}
-
-impl Options {
+impl HostileOptions {
     /// Checks that each value is in its range.
     ///
     /// # Errors
@@ -79,18 +69,18 @@ impl Options {
         let problem = "the attacks are malformed, forged, unknown and claims; try malformed,forged";
         require(self.attacks.iter().all(known), "attacks", problem)?;
         let possible = !self.attacks().is_empty();
-        require(possible, "attacks", "claims take a key with --sealed; try forged")?;
+        require(possible, "attacks", "with --sealed claims need a key; try forged")?;
         let load = self.load.is_none_or(|load| (0.01..=0.95).contains(&load));
         require(load, "load", "a load is 0.01 to 0.95 of the capacity; try 0.5")?;
         self.repetition.check()
     }
 
-    /// Returns the load. `apart`: the honest client has a core for itself.
+    /// Returns the load. `apart` is whether the honest client has its own core.
     pub(super) fn load(&self, apart: bool) -> f64 {
         self.load.unwrap_or(if apart { 0.5 } else { 0.05 })
     }
 
-    /// Returns the selected attacks, as far as they are possible.
+    /// Returns the selected attacks that are possible.
     pub(super) fn attacks(&self) -> Vec<Attack> {
         let selected = |attack: &Attack| {
             self.attacks.is_empty() || self.attacks.iter().any(|name| name == attack.name())
@@ -107,7 +97,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
+        let refused =
+            |change: fn(&mut HostileOptions)| option_problem(HostileOptions::check, change);
         assert_eq!(refused(|_| ()), "");
         let attacks = refused(|options| options.attacks = vec!["bribes".to_owned()]);
         assert!(attacks.starts_with("attacks: ") && attacks.contains("try malformed"), "{attacks}");
@@ -124,9 +115,9 @@ mod tests {
     #[test]
     fn the_selected_attacks_keep_their_order() {
         let attacks = ["claims", "forged"].map(str::to_owned).to_vec();
-        let options = Options { attacks, ..Options::default() };
+        let options = HostileOptions { attacks, ..HostileOptions::default() };
         assert_eq!(options.attacks(), [Attack::Forged, Attack::Claims]);
-        assert_eq!(Options { sealed: true, ..options }.attacks(), [Attack::Forged]);
-        assert_eq!(Options::default().attacks(), Attack::ALL);
+        assert_eq!(HostileOptions { sealed: true, ..options }.attacks(), [Attack::Forged]);
+        assert_eq!(HostileOptions::default().attacks(), Attack::ALL);
     }
 }

@@ -1,17 +1,17 @@
-//! Packets as an attacker writes them.
+//! Packet headers of an attacker.
 
 use apus_wire::{
     Body, Dialect, Features, Flags, Header, HeaderBuffer, MAX_HEADER_LEN, Packet, SenderId,
     UdpFields,
 };
 
-/// What a packet says without a session.
+/// Returns the header fields of a packet without a session.
 pub(super) const fn no_session(incarnation: u64) -> UdpFields {
     let low_water = UdpFields::LOW_WATER_UNKNOWN;
     UdpFields { flags: Flags::NONE, incarnation, low_water, features: Features::OURS }
 }
 
-/// Writes the header of a packet between two ports, and nothing else, into `packet`.
+/// Replaces `packet` by the header of a packet between two ports.
 pub(super) fn write_header(
     packet: &mut Vec<u8>,
     (from, to): (u16, u16),

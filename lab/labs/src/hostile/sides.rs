@@ -20,23 +20,26 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// The details of an agent's task.
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "lab hostile";
+
+/// The task of a process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Details {
-    /// `None` if packets are in the clear.
+pub(super) struct HostileTask {
+    /// `None` if packets are not sealed.
     pub(super) keys: Option<ThrowAwayKeys>,
     pub(super) side: Side,
 }
 
-/// The side, and its instructions.
+/// A side, and its instructions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Side {
     /// Result: [`Served`].
     Server { poll: PollMode },
-    /// Result: that of its [`Phase`].
+    /// Result: as for its [`Phase`].
     Client {
         server: SocketAddr,
-        /// Whether neither server nor attacker uses its core.
+        /// Whether it has its own core.
         alone_on_core: bool,
         phase: Phase,
     },
@@ -44,29 +47,29 @@ pub(super) enum Side {
     Attacker(AttackerSide),
 }
 
-/// What an honest client measures.
+/// A measurement by the honest client.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
-    /// Calls completed per second. Result: their number.
+    /// Measures the completed calls per second. Result: their number.
     Capacity { warm: Duration, measure: Duration },
-    /// A load of `rate` calls per second. Result: [`Calls`].
+    /// Offers a load of `rate` calls per second. Result: [`Calls`].
     Load { rate: f64, warm: Duration, measure: Duration, seed: u64 },
 }
 
-/// What became of the calls of an honest client.
+/// The calls of an honest client.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Calls {
     pub(super) due: u64,
     pub(super) answered: u64,
-    /// Refused, or given up by the transport.
+    /// Refused or failed by the transport.
     pub(super) failed: u64,
-    /// Nanoseconds from when a call was due to its reply, of those that were answered.
+    /// Nanoseconds from the due time of a call to its reply, for answered calls.
     pub(super) latency: Percentiles,
-    /// Why the first one failed.
+    /// Why the first failed call failed.
     pub(super) why: Option<String>,
 }
 
-/// What a server has done.
+/// The result of a server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Served {
     /// Nanoseconds of processor time.
@@ -75,17 +78,18 @@ pub(super) struct Served {
     pub(super) counters: BTreeMap<String, u64>,
 }
 
-/// Outstanding calls while capacity is measured, and most at a load. Chosen by us: enough that the server never waits.
+/// Outstanding calls while capacity is measured, and at most under a load. Chosen by us: enough
+/// that the server never waits.
 const OUTSTANDING: u32 = 64;
 const LIMIT: u32 = 32_768;
 
-/// Time after the last call was due for which replies are awaited. Chosen by us: many times what a call takes whose packets
-/// were lost.
+/// Time to wait for replies after the last call was due. Chosen by us: many times the duration of a
+/// call whose packets were lost.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Does one side's work.
-pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let details: Details = serde_json::from_value(task.details.clone())
+/// Runs one side.
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let details: HostileTask = serde_json::from_value(task.details.clone())
         .map_err(|error| Error::Peer(format!("a malformed task: {error}")))?;
     let transport = if details.keys.is_some() { Apus::Sealed } else { Apus::Clear };
     let options = |poll, serve| NodeOptions {
@@ -105,7 +109,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     }
 }
 
-/// Opens a server, reports its address, and serves until it has to stop.
+/// Opens a server, reports its address, and serves until it is stopped.
 fn serve(
     transport: &dyn Transport,
     options: &NodeOptions,
@@ -120,7 +124,7 @@ fn serve(
     Ok(Served { cpu: clock::cpu_time() - began, counters: node.counters() })
 }
 
-/// Becomes known to the server, reports its address, and calls.
+/// Connects to the server, reports its address, and calls.
 fn call(
     node: &dyn Node,
     server: SocketAddr,

@@ -1,20 +1,20 @@
-//! The application on the router's core, which measures the time that is left.
+//! Applications on the router's core, which measure the time that the router leaves.
 //!
-//! Two programs play the applications: one computes and takes all the time that it can get, and one
-//! watches the network as `tcpdump` does.
+//! There are two: one computes and takes all available time, and one watches the network as
+//! `tcpdump` does.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::frame::Frame;
 use super::priority::Priority;
-use super::tap::{Tap, Use};
+use super::tap::{CHECK_INTERVAL, Tap, Use};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::fabric::RouterPath;
 use apus_testbed::process::{Control, NO_ADDRESS};
 
-/// The instructions for an application: the nanoseconds that count.
+/// The instructions for an application: the measured nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Window {
     pub(super) time: u64,
@@ -23,23 +23,24 @@ pub(super) struct Window {
 /// Steps of computing between two readings of the clock. Chosen by us: some microseconds.
 const STEPS: u64 = 4_000;
 
-/// Computes, and gives the share of the core that it had.
+/// Computes, and reports the share of the core that it had.
 ///
-/// It takes the time that no other thread wants (`SCHED_IDLE`), so that measuring the time that is left changes nothing
-/// about it.
+/// It runs at `SCHED_IDLE`, in time that no other thread uses, so the measurement does not change
+/// what is left.
 pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     Priority::Leftover.take()?;
     control.ready(NO_ADDRESS)?;
     let begin = control.begin::<Window>()?;
     let (begins, ends) = (begin.at, begin.at + begin.details.time);
     let mut state = 1_u64;
-    // The last look before the load counts: in a livelock the next one comes when it is over.
+    // The last sample before the load counts: in a livelock the next sample is taken after the
+    // load.
     let first = sample();
-    // An application that learns of the load after its start had no time of it so far.
+    // An application that is notified after the start of the load has had none of its time yet.
     let mut before = (first.0.min(begins), first.1);
     let after = loop {
         for _ in 0..STEPS {
-            // A generator of Knuth's. Its value is never read, which the compiler must not notice.
+            // Knuth's generator. Its value is never read; black_box hides that from the compiler.
             state =
                 std::hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
@@ -57,21 +58,21 @@ pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     Ok(Value::Null)
 }
 
-/// Returns what time it is, and how much of it this process has used.
+/// Returns the current time, and the processor time of this process.
 fn sample() -> (u64, u64) {
     (clock::now(), clock::cpu_time())
 }
 
-/// Watches the packets that come to the router; gives how many it saw.
+/// Watches the packets that arrive at the router; reports their number.
 pub(super) fn monitor(control: &mut Control) -> Result<Value, Error> {
     let tap = Tap::open(RouterPath::IN, Use::Receive)?;
-    tap.set_patience(super::CHECK_INTERVAL)?;
+    tap.set_timeout(CHECK_INTERVAL)?;
     control.ready(NO_ADDRESS)?;
     let mut frame = Frame::empty();
     let mut seen = 0_u64;
     while !control.stop().is_asked() {
-        let came = tap.wait_and_take(&mut frame)?;
-        seen += u64::from(came && frame.destination().is_ok());
+        let received = tap.wait_and_take(&mut frame)?;
+        seen += u64::from(received && frame.destination().is_ok());
     }
     Ok(json!(seen))
 }

@@ -1,7 +1,7 @@
 //! The filter: a process that decides which packets may pass.
 //!
-//! Like `screend`, the filter gets the headers of every packet, goes through its rules, and answers with a byte. It is an
-//! application and has no priority over others.
+//! Like `screend`, the filter receives the headers of every packet, applies its rules, and answers
+//! with a byte. It is an application and has no priority over others.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -16,17 +16,17 @@ use super::frame;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, NO_ADDRESS};
 
-/// Packets that wait for the filter at most. Source: Mogul & Ramakrishnan.
+/// Length of the queue of packets for the filter. Source: Mogul & Ramakrishnan.
 pub(super) const QUEUE: usize = 32;
 
-/// Bytes of each packet that the filter gets: Ethernet, IPv4 without options, and the ports.
+/// Bytes of each packet that the filter receives: Ethernet, IPv4 without options, and the ports.
 pub(super) const RECORD: usize = frame::ETHERNET + 24;
 
 /// The verdict that a packet may pass.
 pub(super) const PASS: u8 = 1;
 const REFUSE: u8 = 0;
 
-/// The socket at which the router waits for its filter. Its name is abstract: there is no file.
+/// The socket that the router accepts its filter on. Its name is abstract: there is no file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Door(String);
 
@@ -40,21 +40,21 @@ impl Door {
         SocketAddr::from_abstract_name(&self.0).doing(|| format!("name a socket {}", self.0))
     }
 
-    /// Opens it: the router.
+    /// Listens on the socket, in the router.
     pub(super) fn open(&self) -> Result<UnixListener, Error> {
         UnixListener::bind_addr(&self.address()?).doing(|| format!("listen at {}", self.0))
     }
 
-    /// Comes through it, as soon as it is open: the filter.
+    /// Connects to the socket as soon as the router listens, in the filter.
     fn enter(&self) -> Result<UnixStream, Error> {
-        /// Chosen by us: a hundred times what a router takes to start.
-        const PATIENCE: Duration = Duration::from_secs(10);
+        /// Chosen by us: a hundred times the start time of a router.
+        const TIMEOUT: Duration = Duration::from_secs(10);
         let (address, began) = (self.address()?, Instant::now());
         loop {
             match UnixStream::connect_addr(&address) {
                 Err(error)
                     if error.kind() == ErrorKind::ConnectionRefused
-                        && began.elapsed() < PATIENCE =>
+                        && began.elapsed() < TIMEOUT =>
                 {
                     thread::sleep(Duration::from_millis(1));
                 }
@@ -64,21 +64,21 @@ impl Door {
     }
 }
 
-/// The condition of a rule.
+/// A rule: its condition and its verdict.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// The networks it comes from and goes to: address and length of the prefix.
+    /// The networks of source and destination: address and length of the prefix.
     from: ([u8; 4], u32),
     to: ([u8; 4], u32),
-    /// The protocol; 0 is any.
+    /// The protocol; 0 for any.
     protocol: u8,
-    /// Ports that it may go to, if it has ports.
+    /// The range of destination ports, if the protocol has ports.
     ports: (u16, u16),
     verdict: u8,
 }
 
-/// The experiment's rules; the first one that fits decides. The last one lets its packets pass, so that each
-/// is held against all of them.
+/// The rules of the experiment; the first that fits decides. The last rule accepts the experiment's
+/// packets, so each of them is compared with all rules.
 const RULES: [Rule; 8] = [
     refuse(([192, 168, 0, 0], 16), 0, (0, u16::MAX)),
     refuse(([172, 16, 0, 0], 12), 0, (0, u16::MAX)),
@@ -111,15 +111,15 @@ impl Rule {
 
 fn within(address: [u8; 4], (network, len): ([u8; 4], u32)) -> bool {
     let differ = u32::from_be_bytes(address) ^ u32::from_be_bytes(network);
-    // Nothing is left of 32 bits that are shifted by 32.
+    // A prefix of length 0 shifts all 32 bits out.
     differ.checked_shr(32 - len).unwrap_or(0) == 0
 }
 
-/// Returns what becomes of a packet that begins like this.
+/// Returns the verdict on a packet with these headers.
 fn verdict(record: &[u8; RECORD]) -> u8 {
     let ip = &record[frame::ETHERNET..];
     let address = |at: usize| [ip[at], ip[at + 1], ip[at + 2], ip[at + 3]];
-    // With IP options the ports are elsewhere; the generator sends none.
+    // IP options would move the ports; the generator sends none.
     if ip[0] != 0x45 {
         return REFUSE;
     }
@@ -128,7 +128,7 @@ fn verdict(record: &[u8; RECORD]) -> u8 {
     RULES.iter().find(fits).map_or(REFUSE, |rule| rule.verdict)
 }
 
-/// Is the filter until the router is gone; gives the number of packets that it has seen.
+/// Runs the filter until the router has ended; reports the number of packets that it saw.
 pub(super) fn agent(door: &Door, control: &mut Control) -> Result<Value, Error> {
     let mut router = door.enter()?;
     control.ready(NO_ADDRESS)?;
@@ -138,7 +138,7 @@ pub(super) fn agent(door: &Door, control: &mut Control) -> Result<Value, Error> 
         match router.read_exact(&mut record) {
             Ok(()) => {}
             Err(error) if is_end(error.kind()) => return Ok(seen.into()),
-            Err(error) => return Err(error).doing(|| "hear of a packet".to_owned()),
+            Err(error) => return Err(error).doing(|| "read a record".to_owned()),
         }
         seen += 1;
         match router.write_all(&[verdict(&record)]) {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rule_refuses_or_no_rule_knows_does_not() {
+    fn packets_that_a_rule_refuses_or_no_rule_matches_do_not_pass() {
         let port = |port: u16| {
             move |packet: &mut [u8]| packet[36..38].copy_from_slice(&port.to_be_bytes())
         };

@@ -1,12 +1,12 @@
-//! Frames: what a router checks and changes in a packet.
+//! Frames: the checks and changes that a router makes in a packet.
 //!
-//! RFC 1812, sections 5.2 and 5.3, requires of every router to check the header, decrement the time to
+//! RFC 1812, sections 5.2 and 5.3, requires every router to check the header, decrement the time to
 //! live, correct the checksum (RFC 1624), and address the packet to the next hop.
 
 /// The longest packet with its Ethernet header, without the checksum that the hardware appends.
 pub(super) const MAX: usize = 1514;
 
-/// The shortest one; shorter ones are padded.
+/// The shortest packet; shorter ones are padded.
 pub(super) const MIN: usize = 60;
 
 /// Length of an Ethernet header.
@@ -28,7 +28,7 @@ pub(super) struct Frame {
 /// Why a packet is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unfit {
-    /// It is no IPv4 packet, or its header is wrong in itself.
+    /// It is not an IPv4 packet, or its header is inconsistent.
     Malformed,
     /// Its header's checksum is wrong.
     Checksum,
@@ -47,7 +47,8 @@ impl Frame {
         &mut self.bytes[..]
     }
 
-    /// Sets the number of bytes received. A packet longer than the buffer was cut, and is not a packet then.
+    /// Sets the number of received bytes. A packet longer than the buffer was truncated and counts
+    /// as empty.
     pub(super) const fn filled(&mut self, len: usize) {
         self.len = if len > MAX { 0 } else { len };
     }
@@ -70,7 +71,7 @@ impl Frame {
         Ok([header[16], header[17], header[18], header[19]])
     }
 
-    /// Makes it ready for the next hop. To be called for a packet that has a [`Frame::destination`].
+    /// Prepares the packet for the next hop. The packet must have a [`Frame::destination`].
     pub(super) fn pass_on(&mut self, from: [u8; 6], to: [u8; 6]) {
         self.bytes[..6].copy_from_slice(&to);
         self.bytes[6..12].copy_from_slice(&from);
@@ -94,8 +95,8 @@ pub(super) fn ipv4(packet: &[u8]) -> Option<&[u8]> {
     (total >= len && total <= rest.len()).then_some(header)
 }
 
-/// Returns the one's complement sum of 16-bit words, the last one filled up with a zero: RFC 1071. A header with its
-/// checksum has 0xffff.
+/// Returns the one's complement sum of 16-bit words, padded with a zero byte: RFC 1071. A header
+/// with its checksum sums up to 0xffff.
 fn sum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|word| {
         let low = word.get(1).copied().unwrap_or(0);
@@ -104,7 +105,7 @@ fn sum(bytes: &[u8]) -> u16 {
     fold(words.sum())
 }
 
-/// Returns the checksum after one word of what it covers has changed: RFC 1624, equation 3.
+/// Returns the checksum after one of the words that it covers has changed: RFC 1624, equation 3.
 fn corrected(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u32::from(!checksum) + u32::from(!old) + u32::from(new))
 }
@@ -116,7 +117,8 @@ fn fold(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// Returns a UDP datagram with 4 bytes of payload in the shortest packet there is, as the paper's generator sent.
+/// Returns a UDP datagram with 4 bytes of payload in a packet of minimum size, as the paper's
+/// generator sent.
 pub(super) fn shortest(to: [u8; 6], source: [u8; 4], destination: [u8; 4]) -> [u8; MIN] {
     const UDP: usize = 8;
     const PAYLOAD: usize = 4;
@@ -130,7 +132,7 @@ pub(super) fn shortest(to: [u8; 6], source: [u8; 4], destination: [u8; 4]) -> [u
     let total = (IPV4 + UDP + PAYLOAD) as u16;
     ip[0] = 0x45;
     ip[2..4].copy_from_slice(&total.to_be_bytes());
-    // Time to live: what RFC 1700 suggests. Protocol: UDP.
+    // Time to live as RFC 1700 suggests; protocol UDP.
     (ip[8], ip[9]) = (64, 17);
     ip[12..16].copy_from_slice(&source);
     ip[16..20].copy_from_slice(&destination);
@@ -158,7 +160,7 @@ mod tests {
         shortest([2; 6], [10, 1, 0, 1], [10, 2, 3, 4])
     }
 
-    /// Returns a packet changed, and its checksum made right again.
+    /// Returns a changed packet with a corrected checksum.
     fn changed(change: impl FnOnce(&mut [u8; MIN])) -> Frame {
         let mut packet = packet();
         change(&mut packet);
@@ -169,10 +171,10 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_is_that_of_the_rfc() {
+    fn the_sum_agrees_with_the_rfc() {
         // RFC 1071, section 3.
         assert_eq!(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
-        assert_eq!(sum(&[0x12]), 0x1200, "filled up");
+        assert_eq!(sum(&[0x12]), 0x1200, "padded");
         // RFC 1624, section 4: 0x0000 and not 0xffff.
         assert_eq!(corrected(0xdd2f, 0x5555, 0x3285), 0x0000);
     }
@@ -186,12 +188,12 @@ mod tests {
             assert_eq!(sum(&frame.packet()[14..34]), 0xffff, "time to live {time}");
             assert_eq!(frame.packet()[22], time - 1);
             assert_eq!((&frame.packet()[..6], &frame.packet()[6..12]), (&[9; 6][..], &[7; 6][..]));
-            assert_eq!(frame.packet()[34..], packet()[34..], "the rest is as it was");
+            assert_eq!(frame.packet()[34..], packet()[34..], "the rest is unchanged");
         }
     }
 
     #[test]
-    fn a_packet_whose_time_is_over_goes_no_further() {
+    fn an_expired_packet_is_not_forwarded() {
         for time in [0, 1] {
             let frame = changed(|packet| packet[22] = time);
             assert_eq!(frame.destination(), Err(Unfit::Expired));
@@ -199,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_packet_is_refused() {
+    fn malformed_packets_are_refused() {
         for at in 14..34 {
             let mut damaged = packet();
             damaged[at] ^= 0x10;
             assert!(frame(&damaged).destination().is_err(), "byte {at}");
         }
-        assert_eq!(frame(&packet()[..33]).destination(), Err(Unfit::Malformed), "cut");
+        assert_eq!(frame(&packet()[..33]).destination(), Err(Unfit::Malformed), "truncated");
         let arp = changed(|packet| packet[13] = 6);
         assert_eq!(arp.destination(), Err(Unfit::Malformed));
         let longer_than_it_is = changed(|packet| packet[16..18].fill(1));

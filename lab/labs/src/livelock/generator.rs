@@ -1,8 +1,8 @@
 //! The generator of the load.
 //!
-//! A program on the other core sends shortest packets at a rate, whatever becomes of them (an open loop). Each of its
-//! system calls does the work of the wire and the card: it carries the packet into the buffer of the router's socket, or
-//! drops it if that is full.
+//! A program on the other core sends minimum-size packets at a rate, regardless of losses (an open
+//! loop). Its system calls do the work of the wire and the card: they copy packets into the buffer
+//! of the router's socket, or drop them if it is full.
 
 use apus_workload::{Stream, rng};
 use rand::distr::{Distribution, Uniform};
@@ -22,12 +22,12 @@ use apus_testbed::process::{Control, NO_ADDRESS};
 /// The load.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Load {
-    /// Packets per second; `None` is as many as possible.
+    /// Packets per second; `None` for as many as possible.
     pub(super) rate: Option<f64>,
     /// Nanoseconds of the load.
     pub(super) time: u64,
-    /// Packets of a train; between trains the router has time to empty its queues. `None` is without
-    /// a pause.
+    /// Packets of a train; between trains the router has time to empty its queues. `None` for no
+    /// pauses.
     pub(super) train: Option<u64>,
 }
 
@@ -35,24 +35,25 @@ pub(super) struct Load {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Sent {
     pub(super) packets: u64,
-    /// Nanoseconds in which packets were due.
+    /// Nanoseconds in which packets were due, without pauses.
     pub(super) time: u64,
 }
 
-/// Packets after which a delayed generator drops its arrears: a wire does not catch up.
+/// Arrears in packets beyond which a delayed generator skips packets: a wire does not catch up.
 const BEHIND: u64 = 2 * BURST as u64;
 
-/// Most packets in one system call. Chosen by us: few enough for the buffer of the router's socket, which holds
-/// about 270 of them.
+/// Most packets in one system call. Chosen by us: few enough for the buffer of the router's socket,
+/// which holds about 270.
 const BURST: usize = 32;
 
-/// Nanoseconds between two trains. Chosen by us: ten times what a router takes to empty its queues.
+/// Nanoseconds between two trains. Chosen by us: ten times the time in which a router empties its
+/// queues.
 const PAUSE: u64 = 10_000_000;
 
-/// Sends a load when told to begin.
+/// Sends a load when the start order arrives.
 pub(super) fn agent(seed: u64, control: &mut Control) -> Result<Value, Error> {
     let tap = Tap::open(RouterPath::SOURCE, Use::Send)?;
-    // A wire does not wait. Without the right to real-time priority, the load is less steady.
+    // A wire does not wait. Without real-time priority the load is less steady.
     let _ = Priority::RealTime(HARDWARE).take();
     control.ready(NO_ADDRESS)?;
     let begin = control.begin::<Load>()?;
@@ -65,13 +66,14 @@ pub(super) fn agent(seed: u64, control: &mut Control) -> Result<Value, Error> {
     Ok(Value::Null)
 }
 
-/// Number of different packets. They are sent repeatedly; consecutive bursts have different packets.
+/// Number of different packets. They are sent repeatedly; consecutive bursts have different
+/// packets.
 const PACKETS: usize = 8 * BURST;
 
-/// Returns the packets to hosts that the seed draws, in all networks.
+/// Returns packets to hosts drawn from the seed, in all networks.
 fn packets(seed: u64) -> Vec<[u8; MIN]> {
-    let networks = Uniform::new(0, NETWORKS).expect("there are some");
-    let hosts = Uniform::new_inclusive(1, 254).expect("there are some");
+    let networks = Uniform::new(0, NETWORKS).expect("a range of networks");
+    let hosts = Uniform::new_inclusive(1, 254).expect("a range of hosts");
     let mut chance = rng(seed, Stream::Destinations);
     let mut packet = || {
         let destination = [10, 2, networks.sample(&mut chance), hosts.sample(&mut chance)];
@@ -81,8 +83,8 @@ fn packets(seed: u64) -> Vec<[u8; MIN]> {
 }
 
 impl Sent {
-    /// Returns the packets per second that were offered, and the output for `forwarded` packets. `None` if nothing was
-    /// sent.
+    /// Returns the offered packets per second, and the output for `forwarded` packets. `None` if no
+    /// packet was due.
     pub(super) fn rates(self, forwarded: u64) -> Option<(f64, f64)> {
         let seconds = self.time as f64 / 1e9;
         (self.time > 0).then(|| (self.packets as f64 / seconds, forwarded as f64 / seconds))
@@ -100,8 +102,8 @@ fn send(load: &Load, at: u64, control: &Control, bursts: &mut [Burst<'_>]) -> Re
         all.packets += train.packets;
         all.time += train.time;
         if load.train.is_some() {
-            let goes_on = clock::now() + PAUSE;
-            while clock::now() < goes_on {
+            let resumes = clock::now() + PAUSE;
+            while clock::now() < resumes {
                 std::hint::spin_loop();
             }
         }
@@ -109,7 +111,7 @@ fn send(load: &Load, at: u64, control: &Control, bursts: &mut [Burst<'_>]) -> Re
     Ok(all)
 }
 
-/// Sends packets without a pause until the time or the train ends.
+/// Sends packets without a pause until the time ends, or the train.
 fn train(load: &Load, ends: u64, bursts: &mut [Burst<'_>]) -> Result<Sent, Error> {
     let began = clock::now();
     let longest = load.train.unwrap_or(u64::MAX);
@@ -145,14 +147,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_due_follows_the_clock_and_not_what_was_sent() {
+    fn packets_are_due_by_the_clock_not_by_earlier_packets() {
         assert_eq!(due(Some(1_000.0), 0), 0);
         assert_eq!(due(Some(1_000.0), 2_500_000), 2);
         assert_eq!(due(None, 0), u64::MAX);
     }
 
     #[test]
-    fn who_did_not_come_to_send_has_no_rate() {
+    fn a_generator_that_never_ran_has_no_rate() {
         let sent = Sent { packets: 100, time: 50_000_000 };
         assert_eq!(sent.rates(50), Some((2_000.0, 1_000.0)));
         assert_eq!(Sent { packets: 0, ..sent }.rates(0), Some((0.0, 0.0)));

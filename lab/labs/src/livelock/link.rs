@@ -1,21 +1,22 @@
 //! Bounded queues between the stages of a router.
 //!
-//! A queue has a fixed length, and its buffers circulate: a stage that hands over a full one gets an empty one for it.
-//! Nothing is allocated, nothing is copied, and no stage waits. The latter is not for speed: a stage at real-time
-//! priority that waits for a lock, whose holder it has interrupted, would wait forever.
+//! A queue has a fixed length, and its buffers circulate: a stage hands over a full buffer and
+//! receives an empty one. No buffer is allocated or copied, and no stage waits. Waiting would not
+//! only be slow: a stage at real-time priority that waits for a lock whose holder it has preempted
+//! waits forever.
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::frame::Frame;
 
-/// The end at which packets are put in.
+/// The end that packets enter.
 pub(super) struct Inlet {
     full: Producer<Frame>,
     empty: Consumer<Frame>,
     bound: usize,
 }
 
-/// The end at which they are taken out.
+/// The end that packets leave.
 pub(super) struct Outlet {
     full: Consumer<Frame>,
     empty: Producer<Frame>,
@@ -26,32 +27,33 @@ pub(super) fn link(bound: usize) -> (Inlet, Outlet) {
     let (full_in, full_out) = RingBuffer::new(bound);
     let (mut empty_in, empty_out) = RingBuffer::new(bound);
     for _ in 0..bound {
-        empty_in.push(Frame::empty()).expect("there is room for as many");
+        empty_in.push(Frame::empty()).expect("a place for each buffer");
     }
     let inlet = Inlet { full: full_in, empty: empty_out, bound };
     (inlet, Outlet { full: full_out, empty: empty_in })
 }
 
 impl Inlet {
-    /// Hands the packet over; an empty buffer is left for it. `false` if the queue is full: the packet is
-    /// still there then.
+    /// Hands the packet over and leaves an empty buffer in `frame`. Returns `false` and keeps the
+    /// packet if the queue is full.
     #[must_use]
     pub(super) fn push(&mut self, frame: &mut Frame) -> bool {
-        // A buffer is free, so there is a place for it among the full ones.
+        // A buffer is free, so the ring of full buffers has a place.
         let Ok(empty) = self.empty.pop() else { return false };
         let full = std::mem::replace(frame, empty);
         self.full.push(full).expect("as many places as buffers");
         true
     }
 
-    /// Returns the packets in the queue. It may be fewer already.
+    /// Returns the number of packets in the queue; it may have fallen since.
     pub(super) fn len(&self) -> usize {
         self.bound - self.full.slots()
     }
 }
 
 impl Outlet {
-    /// Takes the oldest packet; the buffer that was in its place goes back. `false` if there is none.
+    /// Takes the oldest packet and returns the previous buffer of `frame` to the queue; `false` if
+    /// it is empty.
     #[must_use]
     pub(super) fn pop(&mut self, frame: &mut Frame) -> bool {
         let Ok(full) = self.full.pop() else { return false };
@@ -60,7 +62,7 @@ impl Outlet {
         true
     }
 
-    /// Returns the packets in the queue. It may be more already.
+    /// Returns the number of packets in the queue; it may have risen since.
     pub(super) fn len(&self) -> usize {
         self.full.slots()
     }
@@ -76,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_come_out_in_their_order_and_no_more_than_the_bound_are_in() {
+    fn packets_leave_in_order_and_the_queue_is_bounded() {
         let (mut inlet, mut outlet) = link(3);
         let (mut ahead, mut behind) = (Frame::empty(), Frame::empty());
         for round in 0..50 {
@@ -86,7 +88,7 @@ mod tests {
             }
             numbered(&mut ahead, 99);
             assert!(!inlet.push(&mut ahead), "full");
-            assert_eq!(ahead.packet(), [99], "it is still there");
+            assert_eq!(ahead.packet(), [99], "the packet is kept");
             assert_eq!((inlet.len(), outlet.len()), (3, 3));
             for number in 0..3 {
                 assert!(outlet.pop(&mut behind));

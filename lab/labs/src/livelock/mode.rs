@@ -9,20 +9,23 @@ use serde::{Deserialize, Serialize};
 use super::priority::Priority;
 use apus_testbed::error::Error;
 
-/// The way in which a router divides its time.
+/// How a router divides its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
-    /// Input interrupts everything else.
+    /// Input preempts everything else.
     Interrupt,
-    /// A loop receives until there is nothing left, and sends then.
+    /// A loop receives until the input is empty, then sends.
     PollNoQuota,
-    /// A loop alternately receives and sends at most this number of packets.
+    /// A loop receives and sends in turn, at most this number of packets each.
     PollQuota(usize),
-    /// The loop with the quota [`Mode::QUOTA`], which stops receiving while the filter's queue is long.
+    /// The loop with the quota [`Mode::QUOTA`]; it stops receiving while the filter's queue is
+    /// long.
     PollFeedback,
-    /// `PollFeedback`, which also stops receiving when it has used this percentage of the core in a period of 10 ms.
+    /// `PollFeedback`; it also stops receiving when it has used this percentage of the core in a
+    /// period of 10 ms.
     Share(u32),
-    /// The receive path of apus: the defaults of [`apus::overload`](::apus::overload), without privileges.
+    /// The receive path of apus: the defaults of [`apus::overload`](::apus::overload), without
+    /// privileges.
     Apus,
 }
 
@@ -30,7 +33,7 @@ impl Mode {
     /// The recommendation of Mogul & Ramakrishnan: 10 to 20 packets.
     pub const QUOTA: usize = 10;
 
-    /// Returns all that the experiment is about.
+    /// Returns the modes of the experiment.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let mut modes = vec![Self::Interrupt, Self::PollNoQuota];
@@ -41,38 +44,39 @@ impl Mode {
         modes
     }
 
-    /// Returns what it does, in words.
+    /// Returns a description.
     pub(super) fn words(self) -> String {
         match self {
-            Self::Interrupt => "input interrupts everything else, as interrupts of a network card do, and waits in \
-                                queues of 50 packets between the stages"
+            Self::Interrupt => "input preempts everything else, as interrupts of a network card do, and waits in queues \
+                                of 50 packets between the stages"
                 .to_owned(),
-            Self::PollNoQuota => "a loop receives until there is nothing left, and sends then".to_owned(),
+            Self::PollNoQuota => "a loop receives until the input is empty, then sends".to_owned(),
             Self::PollQuota(quota) => {
-                format!("a loop receives and sends in turn, at most {quota} packets at a time")
+                format!("a loop receives and sends in turn, at most {quota} packets each")
             }
             Self::PollFeedback => format!(
-                "the loop with a quota of {}, which stops receiving while the filter's queue is long: from three \
-                 quarters of its 32 packets down to one quarter",
+                "the loop with a quota of {}; it stops receiving while the filter's queue is long: from three quarters of \
+                 its 32 packets down to one quarter",
                 Self::QUOTA
             ),
             Self::Share(percent) => format!(
-                "poll-feedback, which also stops receiving when it has used {percent} % of the core in a period of 10 ms"
+                "poll-feedback; it also stops receiving when it has used {percent} % of the core in a period of 10 ms"
             ),
-            Self::Apus => "what the engine of apus goes by, with its defaults: quotas and feedback, as an ordinary \
+            Self::Apus => "the rules of the engine of apus with their defaults: quotas and feedback, in an ordinary \
                            thread without privileges"
                 .to_owned(),
         }
     }
 
-    /// Returns the policy of a loop; none if interrupts decide. `filter` is the bound of the filter's queue.
+    /// Returns the policy of a loop; `None` for interrupts. `filter` is the bound of the filter's
+    /// queue.
     pub(super) fn policy(self, filter: usize) -> Option<Policy> {
         let polling = |receive, transmit| Policy {
             quotas: Quotas { receive, transmit, ..Quotas::NONE },
             sent_in: SentIn::Packets,
             feedback: None,
             share: None,
-            // Above the filter and all other programs, as the paper's kernel thread.
+            // Above the filter and all other programs, like the paper's kernel thread.
             priority: Priority::RealTime(SOFTWARE),
         };
         let feedback = Some(Feedback::new(filter));
@@ -96,10 +100,10 @@ impl Mode {
     }
 }
 
-/// Level of what stands for the interrupts of network cards.
+/// Level of threads that stand for the interrupts of network cards.
 pub(super) const HARDWARE: u8 = 30;
 
-/// Level of what stands for software interrupts and kernel threads.
+/// Level of threads that stand for software interrupts and kernel threads.
 pub(super) const SOFTWARE: u8 = 20;
 
 /// The policy of a polling loop.

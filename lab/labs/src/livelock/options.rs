@@ -1,87 +1,78 @@
 //! Options of the livelock lab.
 
+use std::fmt;
 use std::str::FromStr;
-use std::{env, fmt};
 
 use clap::{Args, ValueEnum};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::Mode;
-use apus_report::experiment::{Experiment, defaults, name};
-use apus_report::findings::Findings;
-use apus_testbed::error::{Doing, Error, require};
+use super::mode::Mode;
+use apus_report::experiment::{defaults, name};
+use apus_testbed::error::{Error, require};
 
-/// What comes out of a router while more and more goes in?
+/// The output of a router while its input grows
 ///
-/// Receive livelock, as Mogul and Ramakrishnan described it in 1996: a system that takes packets in at the
-/// highest priority spends all of its time, past some rate, on packets that it then throws away. A router in a
-/// program forwards IPv4 between two network namespaces on one core; a generator on the other one offers shortest
-/// UDP packets at each rate; the kernel counts at the far interface what comes out. The modes differ in when the router
-/// receives: `interrupt` (input interrupts everything else),
-/// `poll-no-quota`, `poll-quota=PACKETS` (`poll-quota` alone: 10), `poll-feedback` (and stops while
-/// the filter's queue is long), `share=PERCENT` (and uses no more of the core), and `apus` (the rules of the
-/// engine of apus, without privileges). The result has the highest rate that each mode carries without losses,
-/// and sentences that describe the curves. Needs two cores, and root, or user namespaces and real-time priority.
+/// Receive livelock, as Mogul and Ramakrishnan described it in 1996: beyond some rate, a system
+/// that receives packets at the highest priority spends all of its time on packets that it then
+/// drops. A program forwards IPv4 between two network namespaces on one core; a generator on
+/// another core offers minimum-size UDP packets at each rate; the kernel counts the output at the
+/// far interface. The modes differ in when the router receives: `interrupt` (input preempts
+/// everything else), `poll-no-quota`, `poll-quota=PACKETS` (`poll-quota` alone: 10),
+/// `poll-feedback` (and stops while the filter's queue is long), `share=PERCENT` (and uses at most
+/// that share of the core), and `apus` (the rules of the engine of apus, without privileges). The
+/// result has the highest rate that each mode forwards without losses, and sentences that describe
+/// the curves. Needs two cores, and root, or user namespaces and real-time priority.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(after_help = "Examples:
   apus-lab lab livelock
   apus-lab lab livelock --modes interrupt,poll-quota=5,apus --filter without --html livelock.html
   apus-lab lab livelock --modes share=25,share=50 --rates 100,300,900 --seconds 1
   apus-lab lab livelock --train 10000 --runs 3 --json")]
-pub struct Options {
+pub struct LivelockOptions {
     /// Modes of the router, with commas between them: interrupt, poll-no-quota, poll-quota=PACKETS,
     /// poll-feedback, share=PERCENT, apus
     #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = modes(&Mode::all()))]
     pub modes: Vec<Mode>,
-    /// Whether packets pass a filter in a process of its own
+    /// Whether packets pass a filter in a separate process
     #[arg(long, value_name = "WHICH", default_value = "both")]
     pub filter: Filter,
-    /// Thousands of packets offered per second, ascending, with commas between them; `auto` takes twelve rates
-    /// up to what the generator can send
+    /// Thousands of packets offered per second, ascending, with commas between them; `auto` takes
+    /// twelve rates up to what the generator can send
     #[arg(long, value_name = "RATES", default_value = "auto", allow_negative_numbers = true)]
     pub rates: Rates,
-    /// Send trains of `PACKETS` packets, 100 to 10000000, with pauses between them, instead of one after the
-    /// other all the time
+    /// Send trains of `PACKETS` packets, 100 to 10000000, with pauses between them, instead of a
+    /// steady stream
     #[arg(long, value_name = "PACKETS", allow_negative_numbers = true)]
     pub train: Option<u64>,
-    /// Run a program beside the router that watches the network, and report how many packets it saw
+    /// Also run a program on the router's core that watches the network, and report how many
+    /// packets it saw
     #[arg(long)]
     pub monitor: bool,
     /// Seconds of load for each rate of each mode in each run: 0.01 to 60
     #[arg(long, value_name = "SECONDS", default_value_t = 0.25, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// Number of times everything is repeated, 1 to 100; results are the median over the runs, the least and the
-    /// greatest
+    /// Number of runs, 1 to 100; results are the median, the least and the greatest over the runs
     #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
-    /// Seed of the hosts that packets go to
+    /// Seed of the destination hosts
     #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
 }
 
-impl Default for Options {
+impl Default for LivelockOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Experiment for Options {
-    type Error = Error;
-
-    fn run(&self) -> Result<Findings, Error> {
-        let program = env::current_exe().doing(|| "find this program's file".to_owned())?;
-        super::run(self, &program)
-    }
-}
-
-/// Returns modes as they are written on a command line.
+/// Returns modes as on a command line.
 fn modes(modes: &[Mode]) -> String {
     modes.iter().map(Mode::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The options as a result shows them.
-impl Serialize for Options {
+impl Serialize for LivelockOptions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { filter, rates, monitor, train, seconds, runs, seed, .. } = self;
         let train = train.map_or_else(|| json!("none"), |train| json!(train));
@@ -94,7 +85,7 @@ impl Serialize for Options {
     }
 }
 
-/// Whether packets pass a filter in a process of its own.
+/// Whether packets pass a filter in a separate process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Filter {
     /// No packet passes a filter
@@ -106,7 +97,7 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// Returns what is to be measured: without, with, or one after the other.
+    /// Returns the cases to measure: `false` without the filter, `true` with it.
     pub(super) const fn cases(self) -> &'static [bool] {
         match self {
             Self::Without => &[false],
@@ -119,17 +110,18 @@ impl Filter {
 /// Rates at which packets are offered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rates {
-    /// Shares of what the generator can send, up to all of it.
+    /// Shares of the generator's maximum, up to all of it.
     Auto,
     /// Packets per second, ascending.
     List(Vec<f64>),
 }
 
-/// Shares of what the generator can send: closer together where curves bend. Interrupts with a filter have their
+/// Shares of the generator's maximum, closer together where curves bend. Interrupts with a filter
 /// peak below a twentieth.
 pub(super) const SHARES: [f64; 11] = [0.02, 0.035, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8];
 
-/// Thousands of packets per second that may be requested. Chosen by us: ten times what any system carries so far.
+/// Valid rates in thousands of packets per second. Chosen by us: ten times the rate of any system
+/// so far.
 const RATES: std::ops::RangeInclusive<f64> = 0.1..=100_000.0;
 
 impl FromStr for Rates {
@@ -155,7 +147,7 @@ impl FromStr for Rates {
     }
 }
 
-/// As it is given.
+/// The text that is parsed.
 impl fmt::Display for Rates {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -169,8 +161,8 @@ impl fmt::Display for Rates {
     }
 }
 
-impl Options {
-    /// Whether this can be measured.
+impl LivelockOptions {
+    /// Checks that each value is in its range.
     pub(super) fn check(&self) -> Result<(), Error> {
         require(!self.modes.is_empty(), "modes", "none is given; try interrupt,apus")?;
         let twice = self.modes.iter().enumerate().any(|(n, mode)| self.modes[..n].contains(mode));
@@ -203,7 +195,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
+        let refused =
+            |change: fn(&mut LivelockOptions)| option_problem(LivelockOptions::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.modes.clear()).starts_with("modes: "));
         assert!(refused(|options| options.modes.push(Mode::Apus)).starts_with("modes: "));

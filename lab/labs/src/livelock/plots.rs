@@ -1,21 +1,21 @@
 //! Charts of input and output.
 
-use super::Mode;
-use super::curve::Curve;
-use super::point;
-use super::published::{self, Published, USER_SHARES, UserShare};
+use super::curve::{Curve, FORWARDED, typical};
+use super::mode::Mode;
+use super::point::RatePoint;
+use super::published::{self, PaperCurve, USER_SHARES, UserShare};
 use apus_report::chart::{Axis, Heading, Line, Plot, Point, Scale, Stroke, decades, short_number};
 use apus_report::result::short;
-use apus_report::stats::Spread;
+use apus_report::series::SeriesPoint;
 
-/// Returns all plots of these curves that have anything to show: those without the filter first.
+/// Returns all plots of these curves with content, those without the filter first.
 pub(super) fn plots(curves: &[Curve]) -> Vec<Plot> {
     let mut plots = Vec::new();
     for (filter, name, words) in [(false, "livelock", "without"), (true, "livelock-filter", "with")]
     {
         let curves: Vec<&Curve> = curves.iter().filter(|it| it.case.filter == filter).collect();
         let theirs = if filter { &[][..] } else { &USER_SHARES };
-        let case = Words { name, title: format!("{words} a filter") };
+        let case = CasePlots { name, title: format!("{words} a filter") };
         plots.extend(case.output("", "Packets in and out", OUTPUT, &chosen(&curves, main)));
         plots.extend(case.shapes(&curves, filter));
         let title = "Packets in and out, by the quota of a turn";
@@ -28,15 +28,15 @@ pub(super) fn plots(curves: &[Curve]) -> Vec<Plot> {
     plots
 }
 
-/// The names and titles of plots.
-struct Words<'a> {
-    /// Beginning of their names.
+/// The plots with the filter, or without it.
+struct CasePlots<'a> {
+    /// Start of their names.
     name: &'a str,
     /// End of their titles.
     title: String,
 }
 
-/// A curve and what its line is called.
+/// A curve and the name of its line.
 type Named<'a> = (&'a Curve, String);
 
 /// Returns the curves that `name` has a name for.
@@ -44,14 +44,14 @@ fn chosen<'a>(curves: &[&'a Curve], name: fn(Mode) -> Option<String>) -> Vec<Nam
     curves.iter().filter_map(|curve| Some((*curve, name(curve.case.mode)?))).collect()
 }
 
-/// Returns one of each kind.
+/// Names one mode of each kind.
 fn main(mode: Mode) -> Option<String> {
     use Mode::{Apus, Interrupt, PollFeedback, PollNoQuota, PollQuota};
     matches!(mode, Interrupt | PollNoQuota | PollFeedback | Apus | PollQuota(Mode::QUOTA))
         .then(|| mode.to_string())
 }
 
-/// Returns those that differ in their quota.
+/// Names the modes that differ in their quota.
 fn quota(mode: Mode) -> Option<String> {
     match mode {
         Mode::PollQuota(packets) => Some(format!("{packets} packets")),
@@ -60,33 +60,33 @@ fn quota(mode: Mode) -> Option<String> {
     }
 }
 
-/// Returns those that differ in their share.
+/// Names the modes that differ in their share.
 fn share(mode: Mode) -> Option<String> {
     matches!(mode, Mode::Share(_)).then(|| mode.to_string())
 }
 
-const OUTPUT: &str = "Thousands of packets per second: offered, and counted at the far interface. Points are \
-                      medians over the runs, whiskers reach from the least to the greatest.";
+const OUTPUT: &str = "Thousands of packets per second: offered, and counted at the far interface. Points are medians over \
+                      the runs, whiskers span the runs.";
 
-/// Multiples of the peak between which shapes are drawn: below, all lines are one.
+/// Multiples of the peak between which shapes are drawn; below, all lines coincide.
 const SHAPES: std::ops::RangeInclusive<f64> = 0.25..=20.0;
 
-impl Words<'_> {
-    /// Output against input.
+impl CasePlots<'_> {
+    /// Returns the plot of output against input.
     fn output(&self, kind: &str, title: &str, caption: &str, curves: &[Named<'_>]) -> Option<Plot> {
         let line = |(colour, (curve, name)): (usize, &Named<'_>)| Line {
             name: name.clone().into(),
             colour: colour % 8,
             stroke: Stroke::Plain,
-            points: of_curve(curve, &Unit::KPPS, |point| point.forwarded / 1e3, "out"),
+            points: curve.series.line_points(offered, FORWARDED, " out"),
         };
         let lines: Vec<_> = curves.iter().enumerate().map(line).collect();
         let x = kpps(&lines, "packets in (thousands per second)");
         self.draw(kind, title, caption, (x, "packets out (thousands per second)"), lines)
     }
 
-    /// Returns the shapes of curves beside those of the paper, each measured by its own peak: machines that are
-    /// thousands of times as fast cannot be compared otherwise.
+    /// Returns the shapes of curves and of the paper's, each measured by its own peak: machines
+    /// whose speeds differ a thousand times cannot be compared otherwise.
     fn shapes(&self, curves: &[&Curve], filter: bool) -> Option<Plot> {
         let mut lines = Vec::new();
         let published = published::curves(filter);
@@ -106,18 +106,19 @@ impl Words<'_> {
             Scale::Logarithmic,
             decades(values, short_number),
         );
-        let caption = "Dashed: Mogul & Ramakrishnan 1996; in the colour of each of them the mode that does the same. \
-                       Each line is measured by its own peak in both directions, from a quarter of it to twenty times \
-                       as much: what counts is whether it stays up.";
-        let title = "Beside 1996: packets in and out";
+        let caption = "Dashed: Mogul & Ramakrishnan 1996, in the colour of the mode that does the same here. Each line is \
+                       scaled by its own peak in both directions, from a quarter of the peak to twenty times the peak; \
+                       the question is whether it stays up.";
+        let title = "Compared with 1996: packets in and out";
         self.draw("-1996", title, caption, (x, "packets out (% of the line's own peak)"), lines)
     }
 
-    /// Returns the share of the core that programs have, against input; dashed what they had in 1996.
+    /// Returns the share of the core that programs have, against input; dashed: in 1996.
     fn left(&self, curves: &[Named<'_>], theirs: &[UserShare]) -> Option<Plot> {
         let mut lines: Vec<Line<'_>> = Vec::new();
         for (colour, (curve, name)) in curves.iter().enumerate() {
-            let points = of_curve(curve, &Unit::KPPS, |point| 100.0 * point.user_share, "% left");
+            let percent = |point: &RatePoint| Some(100.0 * point.user_share);
+            let points = curve.series.line_points(offered, percent, " % left");
             let (colour, ends) = (colour % 8, points.last().map_or(0.0, |last| last.x));
             lines.push(Line { name: name.clone().into(), colour, stroke: Stroke::Plain, points });
             let found = theirs.iter().find(|it| curve.case.mode == Mode::Share(it.percent));
@@ -129,15 +130,15 @@ impl Words<'_> {
             }));
         }
         let caption = if theirs.is_empty() {
-            "What a program that only computes gets of the router's core, in per cent, while the router may use the \
-             share that each line is called after."
+            "Share of the router's core in per cent that a program gets that only computes, while the router may use the \
+             share in the name of the line."
         } else {
-            "What a program that only computes gets of the router's core, in per cent, while the router may use the \
-             share that each line is called after. Dashed: what Mogul & Ramakrishnan 1996 had left at high rates, as \
-             far as it can be read from their figure; their rates are others."
+            "Share of the router's core in per cent that a program gets that only computes, while the router may use the \
+             share in the name of the line. Dashed: the share at high rates in Mogul & Ramakrishnan 1996, as far as their \
+             figure can be read; their rates differ."
         };
         let x = kpps(&lines, "packets in (thousands per second)");
-        let title = "What the router leaves to programs";
+        let title = "Share of the core that the router leaves to programs";
         self.draw("-left", title, caption, (x, "share of the core left (%)"), lines)
     }
 
@@ -156,64 +157,41 @@ impl Words<'_> {
     }
 }
 
-/// The unit of rates of input.
-struct Unit {
-    packets: f64,
-    words: &'static str,
+/// Returns the thousands of packets per second that were offered in the run of the median, with
+/// their words.
+fn offered(point: &SeriesPoint<RatePoint>) -> (f64, String) {
+    let kpps = typical(point).offered / 1e3;
+    (kpps, format!("{} kpps in", short(kpps)))
 }
 
-impl Unit {
-    const KPPS: Self = Self { packets: 1e3, words: "kpps in" };
-}
-
-/// Returns the medians of a curve, with their range over the runs.
-fn of_curve<'a>(
-    curve: &Curve,
-    unit: &Unit,
-    value: impl Fn(&point::Point) -> f64,
-    what: &str,
-) -> Vec<Point<'a>> {
-    let point = |(rate, median): (usize, point::Point)| {
-        let values: Vec<f64> = curve.runs.iter().map(|run| value(&run[rate])).collect();
-        let Spread { median: y, min, max } = Spread::over(&values);
-        let x = median.offered / unit.packets;
-        Point {
-            x,
-            y,
-            range: (values.len() > 1).then_some((min, max)),
-            at: format!("{} {}", short(x), unit.words).into(),
-            says: format!("{} {what}", short(y)).into(),
-        }
-    };
-    curve.medians().into_iter().enumerate().map(point).collect()
-}
-
-/// Returns a curve measured by its own peak; none if nothing came out.
+/// Returns a curve scaled by its own peak; `None` if no packet was forwarded.
 fn shape(curve: &Curve, colour: usize) -> Option<Line<'static>> {
-    let peak = Spread::over(&curve.peaks()).median;
-    let unit = Unit { packets: peak, words: "times its peak in" };
+    let peak = 1e3 * curve.peak().median;
+    let at = |point: &SeriesPoint<RatePoint>| {
+        let x = typical(point).offered / peak;
+        (x, format!("{} times its peak in", short(x)))
+    };
     (peak > 0.0).then(|| {
-        let mut points =
-            of_curve(curve, &unit, |point| 100.0 * point.forwarded / peak, "% of its peak out");
+        let percent = |point: &RatePoint| Some(100.0 * point.forwarded / peak);
+        let mut points = curve.series.line_points(at, percent, " % of its peak out");
         points.retain(|point| SHAPES.contains(&point.x));
         Line { name: curve.case.mode.to_string().into(), colour, stroke: Stroke::Plain, points }
     })
 }
 
-impl Published {
-    /// Measured by its own peak.
+impl PaperCurve {
+    /// Returns the curve scaled by its own peak.
     fn shape(&self, colour: usize) -> Line<'_> {
-        let peak = self.peak();
-        let point = |&(x, y): &(f64, f64)| Point {
+        let peak = self.curve.peak();
+        let mut line = self.curve.line(colour, Stroke::Faint, |x, y| Point {
             x: x / peak,
             y: 100.0 * y / peak,
             range: None,
             at: format!("{} times its peak in", short(x / peak)).into(),
             says: format!("{} % of its peak out", short(100.0 * y / peak)).into(),
-        };
-        let mut points: Vec<_> = self.points.iter().map(point).collect();
-        points.retain(|point| SHAPES.contains(&point.x));
-        Line { name: (&self.name[..]).into(), colour, stroke: Stroke::Faint, points }
+        });
+        line.points.retain(|point| SHAPES.contains(&point.x));
+        line
     }
 }
 
@@ -223,7 +201,7 @@ fn level(x: f64, percent: f64) -> Point<'static> {
     Point { x, y: percent, range: None, at, says }
 }
 
-/// Returns a level axis for all points.
+/// Returns a level axis that holds all points.
 fn kpps<'a>(lines: &[Line<'_>], label: &'a str) -> Axis<'a> {
     let values = lines.iter().flat_map(|line| &line.points).map(|point| point.x);
     Axis::linear(label, values, short_number)
@@ -234,7 +212,8 @@ mod tests {
     use super::*;
     use crate::livelock::curve::made_up::{Made, curve};
 
-    /// Offered 1,000 and 4,000 packets a second; what comes out, of each run.
+    /// Returns a curve of two rates, 1,000 and 4,000 packets per second, with the outputs of each
+    /// run.
     fn made(mode: Mode, filter: bool, runs: &[[f64; 2]]) -> Curve {
         let points = |outputs: &[f64; 2]| vec![Made(1e3, outputs[0]), Made(4e3, outputs[1])];
         curve(mode, filter, &runs.iter().map(points).collect::<Vec<_>>())
@@ -252,7 +231,7 @@ mod tests {
         plots.iter().find(|plot| plot.name == name).unwrap_or_else(|| panic!("no plot {name}"))
     }
 
-    /// Returns what is said about the points of a line.
+    /// Returns the texts of the points of a line.
     fn points<'a>(plot: &'a Plot, line: &str) -> Vec<&'a str> {
         let group =
             plot.svg.split("<g data-name=\"").find(|it| it.starts_with(&format!("{line}\"")));
@@ -306,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_measured_by_their_own_peak_beside_the_one_of_1996() {
+    fn shapes_are_scaled_by_their_own_peak_next_to_the_one_of_1996() {
         let flat = made(Mode::PollFeedback, true, &[[1e3, 1e3]]);
         let livelocked = made(Mode::Interrupt, true, &[[500.0, 10.0]]);
         let plots = plots(&[livelocked, flat]);
@@ -355,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_to_programs_is_drawn_beside_what_was_left_in_1996() {
+    fn the_share_left_to_programs_is_drawn_with_the_share_of_1996() {
         let curves = [false, true].map(|filter| made(Mode::Share(50), filter, &[[1e3, 1e3]]));
         let plots = plots(&curves);
         let plot = named(&plots, "livelock-left");

@@ -9,20 +9,22 @@ use serde_json::{Value, json};
 use super::application::Window;
 use super::filter::Door;
 use super::generator::{Load, Sent};
-use super::router::{Counters, Setup};
-use super::{JOB, Mode, Part};
+use super::mode::Mode;
+use super::process::{JOB, ProcessRole};
+use super::router::{Counters, RouterTask};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::fabric::{PathNode, RouterPath};
 use apus_testbed::process::{Crew, Spawner, Task};
 
-/// The set-up in which points are measured.
+/// The environment that points are measured in.
 #[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) crossing: &'a RouterPath,
-    /// The program that is an agent when its first argument says so.
+    /// The program that is an agent if its first argument is
+    /// [`AGENT`](apus_testbed::process::AGENT).
     pub(super) program: &'a Path,
-    /// The generator's core and the router's.
+    /// The cores of the generator and of the router.
     pub(super) cores: [usize; 2],
     pub(super) monitor: bool,
     /// Seconds of load.
@@ -31,7 +33,7 @@ pub(super) struct Bench<'a> {
     pub(super) seed: u64,
 }
 
-/// The mode that is measured, with the filter or without.
+/// A mode, with the filter or without.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Case {
     pub(super) mode: Mode,
@@ -40,25 +42,26 @@ pub(super) struct Case {
 
 /// One point of a curve; rates in packets per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct RatePoint {
     pub(super) offered: f64,
     pub(super) forwarded: f64,
     /// Share of the router's core that was left to applications.
     pub(super) user_share: f64,
     /// Packets that were offered.
     pub(super) packets: u64,
-    /// Those of them that the monitor saw, if there was one.
+    /// Packets that the monitor saw, if there was one.
     pub(super) seen: Option<u64>,
     pub(super) counters: Counters,
 }
 
-/// Time from the order to begin to the first packet.
+/// Time from the start order to the first packet.
 const LEAD: Duration = Duration::from_millis(60);
 
-/// Time for the router to empty its queues after the last packet. Chosen by us: a hundred times what 400 packets take.
+/// Time for the router to empty its queues after the last packet. Chosen by us: a hundred times the
+/// time of 400 packets.
 const DRAIN: Duration = Duration::from_millis(40);
 
-/// Longest time of processes beyond the load itself, in trains with their pauses.
+/// Longest time of processes beyond the load itself, including the pauses between trains.
 const SLACK: Duration = Duration::from_secs(5);
 
 impl Bench<'_> {
@@ -67,7 +70,7 @@ impl Bench<'_> {
     /// # Errors
     ///
     /// A process failed, or the machine kept the generator from its core for the whole time.
-    pub(super) fn measure(&self, case: Case, rate: Option<f64>) -> Result<Point, Error> {
+    pub(super) fn measure(&self, case: Case, rate: Option<f64>) -> Result<RatePoint, Error> {
         let tasks = self.tasks(case);
         let [monitor, filter] = [self.monitor, case.filter].map(usize::from);
         let mut crew = Crew::start(tasks)?;
@@ -82,7 +85,7 @@ impl Bench<'_> {
         crew.sleep(LEAD + longest + DRAIN)?;
         crew.stop()?;
         let mut results = crew.results::<Value>(SLACK).all()?.into_iter();
-        // The router has ended, so nothing is on its way any more.
+        // The router has ended, so no packet is in flight.
         let forwarded = self.crossing.arrived()? - before;
         let mut next = || results.next().expect("a result of each");
         let (sent, share, counters) = (take::<Sent>(next())?, take(next())?, take(next())?);
@@ -93,46 +96,53 @@ impl Bench<'_> {
         };
         let (offered, forwarded) = sent.rates(forwarded).ok_or_else(kept)?;
         let packets = sent.packets;
-        Ok(Point { offered, forwarded, user_share: share, packets, seen, counters })
+        Ok(RatePoint { offered, forwarded, user_share: share, packets, seen, counters })
     }
 
-    /// Returns how long the load may take: the last train is sent to its end.
+    /// Returns the longest duration of the load: the last train is sent to its end.
     fn longest(&self, rate: Option<f64>) -> Duration {
         let train = self.train.zip(rate).map_or(0.0, |(train, rate)| train as f64 / rate);
         Duration::from_secs_f64(self.seconds + train)
     }
 
-    /// Generator, application, router, monitor, filter: the order identifies the results.
+    /// Returns the tasks: generator, application, router, monitor, filter. The order identifies the
+    /// results.
     fn tasks(&self, case: Case) -> Vec<(Spawner, Task)> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let [generator, router] = self.cores;
         let door = case.filter.then(|| Door::new(NUMBER.fetch_add(1, Ordering::Relaxed)));
-        let setup = Setup { mode: case.mode, door: door.clone() };
+        let setup = RouterTask { mode: case.mode, door: door.clone() };
         let mut tasks = vec![
             self.task(
                 "generator",
                 PathNode::Source,
                 generator,
-                &Part::Generator { seed: self.seed },
+                &ProcessRole::Generator { seed: self.seed },
             ),
-            self.task("application", PathNode::Router, router, &Part::Compute),
-            self.task("router", PathNode::Router, router, &Part::Router(setup)),
+            self.task("application", PathNode::Router, router, &ProcessRole::Compute),
+            self.task("router", PathNode::Router, router, &ProcessRole::Router(setup)),
         ];
         if self.monitor {
-            tasks.push(self.task("monitor", PathNode::Router, router, &Part::Monitor));
+            tasks.push(self.task("monitor", PathNode::Router, router, &ProcessRole::Monitor));
         }
         if let Some(door) = door {
-            tasks.push(self.task("filter", PathNode::Router, router, &Part::Filter(door)));
+            tasks.push(self.task("filter", PathNode::Router, router, &ProcessRole::Filter(door)));
         }
         tasks
     }
 
-    fn task(&self, name: &str, place: PathNode, core: usize, part: &Part) -> (Spawner, Task) {
+    fn task(
+        &self,
+        name: &str,
+        place: PathNode,
+        core: usize,
+        role: &ProcessRole,
+    ) -> (Spawner, Task) {
         let host = Spawner::Command {
             prefix: self.crossing.enter(place),
             program: self.program.as_os_str().to_owned(),
         };
-        let (name, job, details) = (name.to_owned(), JOB.to_owned(), json!(part));
+        let (name, job, details) = (name.to_owned(), JOB.to_owned(), json!(role));
         (host, Task { name, core: Some(core), bind: None, job, details })
     }
 }

@@ -8,23 +8,22 @@ use apus_testbed::fabric::Tool;
 /// The urgency of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Priority {
-    /// `SCHED_FIFO` at that level, 1 to 99: interrupts all that is lower as soon as it has something to do,
-    /// and is interrupted by nothing that is not higher.
+    /// `SCHED_FIFO` at that level, 1 to 99: preempts all lower threads as soon as it has work, and
+    /// is preempted by higher levels only.
     RealTime(u8),
-    /// As every program.
+    /// The default of programs.
     Ordinary,
-    /// `SCHED_IDLE`: gets what is left.
+    /// `SCHED_IDLE`: runs in time that no other thread uses.
     Leftover,
 }
 
 impl Priority {
-    /// Takes it, for the calling thread.
-    ///
-    /// By the system's own `chrt`: no safe library has the call.
+    /// Gives the calling thread this priority, with the system's `chrt`: no safe library has the
+    /// call.
     ///
     /// # Errors
     ///
-    /// This user may not, or `chrt` is missing.
+    /// This user lacks the right, or `chrt` is missing.
     pub(super) fn take(self) -> Result<(), Error> {
         let (policy, level) = match self {
             Self::RealTime(level) => ("--fifo", level),
@@ -48,7 +47,7 @@ impl Priority {
         )))
     }
 
-    /// Whether a thread of this process can have it.
+    /// Checks that a thread of this process can have this priority.
     ///
     /// # Errors
     ///

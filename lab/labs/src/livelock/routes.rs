@@ -8,7 +8,7 @@ use prefix_trie::PrefixMap;
 /// The target of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hop {
-    /// Out, to a neighbour of that Ethernet address.
+    /// Out, to the neighbour with that Ethernet address.
     Out([u8; 6]),
     /// Nowhere: packets are dropped.
     Nowhere,
@@ -20,11 +20,11 @@ pub(super) struct Routes {
     table: PrefixMap<Ipv4Net, Hop>,
 }
 
-/// The neighbour that every packet of the experiment goes to. It does not exist: like the paper's, which had
-/// an entry for a phantom in its ARP table.
+/// The neighbour that every packet of the experiment is sent to. It does not exist, like the
+/// paper's phantom entry in the ARP table.
 pub(super) const PHANTOM: [u8; 6] = [0x02, 0, 0x0a, 0x4e, 0xff, 0xff];
 
-/// Number of networks that packets of the experiment go to, of the form 10.2.N.0/24.
+/// Number of destination networks, of the form 10.2.N.0/24.
 pub(super) const NETWORKS: u8 = 64;
 
 impl Routes {
@@ -33,8 +33,8 @@ impl Routes {
         Self { table: routes.into_iter().collect() }
     }
 
-    /// Returns the experiment's table: each of the networks has a route, below wider routes that lead nowhere, so that
-    /// the first match is never the right one.
+    /// Returns the experiment's table: each network has a route, below wider routes that lead
+    /// nowhere, so the first match is never the longest.
     pub(super) fn of_experiment() -> Self {
         let net = |address: [u8; 4], len| {
             Ipv4Net::new(Ipv4Addr::from(address), len).expect("at most 32 bits")
@@ -45,7 +45,7 @@ impl Routes {
         Self::new(wide.chain(narrow))
     }
 
-    /// Returns the hop of the longest prefix that an address begins with.
+    /// Returns the hop of the longest matching prefix.
     pub(super) fn find(&self, destination: [u8; 4]) -> Option<Hop> {
         let host = Ipv4Net::from(Ipv4Addr::from(destination));
         self.table.get_lpm(&host).map(|(_, hop)| *hop)
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_experiments_networks_lead_out_and_nothing_else_does() {
+    fn only_the_experiments_networks_lead_out() {
         let table = Routes::of_experiment();
         for n in 0..NETWORKS {
             assert_eq!(table.find([10, 2, n, 200]), Some(Hop::Out(PHANTOM)));

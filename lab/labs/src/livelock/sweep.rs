@@ -1,15 +1,19 @@
 //! The order of measurement: every rate, in every mode.
 
+use std::env;
 use std::path::Path;
 
 use super::curve::Curve;
-use super::findings::found;
-use super::options::SHARES;
-use super::point::{Bench, Case, Point};
+use super::declaration::findings;
+use super::mode::{HARDWARE, Mode};
+use super::options::{LivelockOptions, Rates, SHARES};
+use super::point::{Bench, Case, RatePoint};
 use super::priority::Priority;
-use super::{Findings, Mode, Options, Rates, mode};
+use crate::turns::Turns;
+use apus_report::experiment::Experiment;
+use apus_report::findings::Findings;
 use apus_report::progress::Progress;
-use apus_testbed::error::{Error, require};
+use apus_testbed::error::{Doing, Error, require};
 use apus_testbed::fabric::RouterPath;
 use apus_testbed::machine::{Cores, PmQosRequest};
 use apus_testbed::repeat::Repeater;
@@ -17,18 +21,27 @@ use apus_testbed::repeat::Repeater;
 /// Halvings in the search for the highest rate without loss.
 const HALVINGS: usize = 5;
 
-/// Measures all rates in all modes. `program` is an agent when its first argument is
+impl Experiment for LivelockOptions {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        let program = env::current_exe().doing(|| "find this program's file".to_owned())?;
+        run(self, &program)
+    }
+}
+
+/// Measures all rates in all modes. `program` is an agent if its first argument is
 /// [`apus_testbed::process::AGENT`].
 ///
 /// # Errors
 ///
-/// An option is out of range; this user may not create namespaces or have real-time priority; there is one
-/// core only; or a process failed.
-pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
+/// An option is out of range; this user may not create namespaces or have real-time priority; there
+/// is only one core; or a process failed.
+pub fn run(options: &LivelockOptions, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let cores = two_cores()?;
     if options.modes.iter().any(|mode| *mode != Mode::Apus) {
-        Priority::RealTime(mode::HARDWARE).check()?;
+        Priority::RealTime(HARDWARE).check()?;
     }
     let crossing = RouterPath::up()?;
     let awake = PmQosRequest::open();
@@ -57,27 +70,27 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     if curves.is_empty() {
         return Err(repeater.failure());
     }
-    let mut findings = found(options, &curves);
+    let mut findings = findings(options, &curves);
     repeater.account(&mut findings.outcome)?;
     Ok(findings)
 }
 
-/// Returns one for the generator, one for the router.
+/// Returns the cores of the generator and of the router.
 fn two_cores() -> Result<[usize; 2], Error> {
     let cores = Cores::choose();
     let both = cores.client.zip(cores.server).map(|(client, server)| [client, server]);
     both.ok_or_else(|| {
         Error::Peer(
-            "this takes two cores, one for the load and one for the router, and this process may use one \
-             only (see taskset(1))"
+            "this takes two cores, one for the load and one for the router, and this process may use only \
+             one (see taskset(1))"
                 .to_owned(),
         )
     })
 }
 
-/// Returns the packets per second; `None` is as many as possible.
+/// Returns the rates in packets per second; `None` is as many as possible.
 fn rates(
-    options: &Options,
+    options: &LivelockOptions,
     bench: &Bench<'_>,
     repeater: &Repeater,
 ) -> Result<Vec<Option<f64>>, Error> {
@@ -96,42 +109,41 @@ fn rates(
     }
 }
 
-/// Returns all curves. Modes take turns, so that what changes about the machine changes for all of them. A run of a mode
-/// that has lost a point is left out, and so is a mode that has no run.
+/// Measures all curves, mode by mode within each run. A run of a mode that lost a point is left
+/// out, and so is a mode without a run.
 fn curves(
-    options: &Options,
+    options: &LivelockOptions,
     bench: &Bench<'_>,
     rates: &[Option<f64>],
     repeater: &Repeater,
 ) -> Result<Vec<Curve>, Error> {
-    let cases = options
-        .filter
-        .cases()
-        .iter()
-        .flat_map(|&filter| options.modes.iter().map(move |&mode| Case { mode, filter }));
-    let curve = |case| Curve { case, runs: Vec::new(), loss_free: 0.0 };
-    let mut curves: Vec<Curve> = cases.map(curve).collect();
-    for number in 1..=options.runs {
-        for curve in &mut curves {
-            let (case, name) = (curve.case, curve.case.to_string());
-            let mut points = Vec::new();
-            for (index, rate) in rates.iter().enumerate() {
-                repeater.progress().step(&format!("run {number}, {name}"));
-                let phase = format!("rate {}, run {number}", index + 1);
-                points.push(repeater.attempt(&name, &phase, || bench.measure(case, *rate))?);
-            }
-            let whole: Option<Vec<Point>> = points.into_iter().collect();
-            curve.runs.extend(whole);
+    let filters = options.filter.cases().iter();
+    let cases: Vec<Case> = filters
+        .flat_map(|&filter| options.modes.iter().map(move |&mode| Case { mode, filter }))
+        .collect();
+    let results = Turns::InOrder.measure(options.runs, cases.len(), |run, case| {
+        let (case, name) = (cases[case], cases[case].to_string());
+        let mut points = Vec::new();
+        for (index, rate) in rates.iter().enumerate() {
+            repeater.progress().step(&format!("run {run}, {name}"));
+            let phase = format!("rate {}, run {run}", index + 1);
+            points.push(repeater.attempt(&name, &phase, || bench.measure(case, *rate))?);
         }
-    }
-    curves.retain(|curve| !curve.runs.is_empty());
-    Ok(curves)
+        Ok(points.into_iter().collect::<Option<Vec<RatePoint>>>())
+    })?;
+    let measured = cases.into_iter().zip(results).filter(|(_, runs)| !runs.is_empty());
+    Ok(measured.map(|(case, runs)| Curve::of(case, &runs)).collect())
 }
 
 impl Bench<'_> {
-    /// Returns the highest rate without loss, between two points of the curve of which one has no losses. The search ends
-    /// early, with the highest rate that is known, if a point cannot be had.
-    fn loss_free(&self, case: Case, curve: &[Point], repeater: &Repeater) -> Result<f64, Error> {
+    /// Searches for the highest rate without loss, between the last point without losses and the
+    /// next. The search ends early, with the best rate so far, if a point is lost.
+    fn loss_free(
+        &self,
+        case: Case,
+        curve: &[RatePoint],
+        repeater: &Repeater,
+    ) -> Result<f64, Error> {
         let free = curve.iter().take_while(|point| point.is_loss_free()).count();
         let mut low = free.checked_sub(1).map_or(0.0, |last| curve[last].offered);
         let Some(mut high) = curve.get(free).map(|point| point.offered) else { return Ok(low) };

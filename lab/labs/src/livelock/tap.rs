@@ -1,7 +1,8 @@
 //! A tap: access of a program to the packets of an interface.
 //!
-//! A tap is a packet socket (packet(7)). The sender puts packets for the interface into the socket's buffer, on the
-//! sender's core, and drops those that find it full. It plays the part of a network card with its ring of buffers.
+//! A tap is a packet socket (packet(7)). The sending thread puts packets for the interface into the
+//! socket's buffer, on its own core, and drops packets if the buffer is full. It stands for a
+//! network card with its ring of buffers.
 
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,6 +20,9 @@ use apus_testbed::packet_socket;
 
 pub(super) use apus_testbed::packet_socket::Use;
 
+/// Interval at which a sleeping thread checks for the end. Packets wake it earlier.
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
 /// The packets of one interface.
 #[derive(Debug)]
 pub(super) struct Tap {
@@ -26,19 +30,20 @@ pub(super) struct Tap {
 }
 
 impl Tap {
-    /// Opens it on the interface of that name, in the namespace of this process.
+    /// Opens a tap on the interface of that name, in the namespace of this process.
     pub(super) fn open(interface: &str, purpose: Use) -> Result<Self, Error> {
         let socket = packet_socket::open(interface, purpose)?;
         Ok(Self { socket })
     }
 
-    /// Longest wait of [`Tap::wait_and_take`].
-    pub(super) fn set_patience(&self, patience: Duration) -> Result<(), Error> {
-        set_socket_timeout(&self.socket, Timeout::Recv, Some(patience))
+    /// Sets the longest wait of [`Tap::wait_and_take`].
+    pub(super) fn set_timeout(&self, timeout: Duration) -> Result<(), Error> {
+        set_socket_timeout(&self.socket, Timeout::Recv, Some(timeout))
             .doing(|| "set a time limit".to_owned())
     }
 
-    /// Takes the next packet, and sleeps until there is one; `false` if none came for a while.
+    /// Takes the next packet, and sleeps until it arrives; `false` if none arrived before the
+    /// timeout.
     pub(super) fn wait_and_take(&self, frame: &mut Frame) -> Result<bool, Error> {
         self.receive(frame, RecvFlags::TRUNC)
     }
@@ -50,7 +55,7 @@ impl Tap {
 
     fn receive(&self, frame: &mut Frame, flags: RecvFlags) -> Result<bool, Error> {
         match recv(&self.socket, frame.room(), flags) {
-            // With TRUNC the number is the packet's length, however little of it there was room for.
+            // With TRUNC the number is the packet's length, even if the buffer is shorter.
             Ok((_, len)) => {
                 frame.filled(len);
                 Ok(true)
@@ -61,11 +66,11 @@ impl Tap {
     }
 
     /// Sleeps until a packet can be taken, for at most `timeout`.
-    pub(super) fn wait(&self, at_most: Duration) -> Result<(), Error> {
+    pub(super) fn wait(&self, timeout: Duration) -> Result<(), Error> {
         let mut sockets = [PollFd::new(&self.socket, PollFlags::IN)];
         let time = Timespec {
-            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(at_most.subsec_nanos()),
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(timeout.subsec_nanos()),
         };
         match poll(&mut sockets, Some(&time)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -92,7 +97,7 @@ pub(super) struct Burst<'a> {
 }
 
 impl<'a> Burst<'a> {
-    /// For these packets.
+    /// Returns a burst of these packets.
     pub(super) fn new(tap: &'a Tap, packets: &'a [impl AsRef<[u8]>]) -> Self {
         let addresses = vec![None; packets.len()];
         let headers = MultiHeaders::preallocate(packets.len(), None);

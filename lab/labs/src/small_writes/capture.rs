@@ -1,32 +1,33 @@
 //! The capture of the packets of a variant.
 //!
-//! The interface is the loopback of a network namespace that contains only both sides and a watcher.
-//! An ordinary user may create one where user namespaces are allowed, and may capture its packets.
+//! The interface is the loopback of a network namespace that contains only both sides and a
+//! watcher. An ordinary user may create one and capture its packets if user namespaces are allowed.
 
 use std::path::Path;
 
-use super::Variant;
 use super::anatomy::Anatomy;
-use super::side::{Part, exchange};
+use super::side::{SideTask, exchange};
 use super::tally::Plan;
+use super::variant::Variant;
 use super::watch::Captured;
 use apus_testbed::error::Error;
 use apus_testbed::fabric::IsolatedHost;
 use apus_testbed::machine::Cores;
 use apus_testbed::process::Spawner;
 
-/// The namespace in which packets are captured.
+/// The namespace for the capture.
 pub(super) struct Capture {
     _island: IsolatedHost,
     host: Spawner,
 }
 
-/// Exchanges of which packets are read. Chosen by us: enough for a median, and what waits for a timer in each is over in a
-/// second.
+/// Captured exchanges. Chosen by us: enough for a median, and a variant that waits for a timer in
+/// each exchange takes a second.
 const EXCHANGES: u64 = 20;
 
 impl Capture {
-    /// Prepares it. `program` is an agent when its first argument is [`apus_testbed::process::AGENT`].
+    /// Creates the namespace. `program` is an agent if its first argument is
+    /// [`apus_testbed::process::AGENT`].
     ///
     /// # Errors
     ///
@@ -37,11 +38,11 @@ impl Capture {
         Ok(Self { _island: island, host })
     }
 
-    /// Returns what happened between the two sides of a variant.
+    /// Runs a variant and returns the anatomy of its exchanges.
     ///
     /// # Errors
     ///
-    /// The packets may not be seen, or cannot be understood; or a side failed.
+    /// The packets cannot be captured or interpreted, or a side failed.
     pub(super) fn of(
         &self,
         variant: &Variant,
@@ -49,17 +50,17 @@ impl Capture {
         cores: Cores,
     ) -> Result<Anatomy, Error> {
         let interface = IsolatedHost::INTERFACE.to_owned();
-        let mut watcher = self.host.start(Part::Watcher { interface }.task(None))?;
+        let mut watcher = self.host.start(SideTask::Watcher { interface }.task(None))?;
         watcher.address()?;
         let plan = Plan { exchanges: EXCHANGES, time: plan.time.max(LEAST), warm_up: 1, ..*plan };
         let (tally, server) = exchange(variant, &plan, cores, &self.host)?;
         let seen: Captured = watcher.stop()?;
-        // One was warm-up.
+        // The warm-up is one exchange.
         let expected = tally.exchanges as usize + 1;
         let anatomy = Anatomy::of(&seen, server.port(), expected);
         anatomy.map_err(|unclear| Error::Peer(format!("the packets of {variant}: {unclear}")))
     }
 }
 
-/// Nanoseconds that exchanges may take at least, however short the experiment is.
+/// Least nanoseconds for the exchanges, even in a shorter experiment.
 const LEAST: u64 = 1_000_000_000;

@@ -1,29 +1,29 @@
 //! Counters of the kernel.
 //!
-//! They count the delayed ACKs that its timer has sent, and segments of TCP, of all programs of a network namespace
-//! together. In a namespace of one program they are that program's.
+//! They count TCP segments, and delayed ACKs sent by the timer, for all programs of a network
+//! namespace together. In a namespace with one program they are that program's.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// Counts since the namespace was made, or differences of such.
+/// Counts since the creation of the namespace, or their differences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counters {
-    /// ACKs that were sent because the timer of a delayed ACK ran out (`TcpExt: DelayedACKs`).
+    /// ACKs sent because the timer of a delayed ACK expired (`TcpExt: DelayedACKs`).
     pub(super) delayed_acks: u64,
-    /// Segments that TCP sent (`Tcp: OutSegs`).
+    /// Segments sent by TCP (`Tcp: OutSegs`).
     pub(super) segments: u64,
 }
 
 impl Counters {
-    /// Returns the current counters; `None` if the kernel does not say.
+    /// Returns the current counters; `None` if the kernel does not provide them.
     pub(super) fn now() -> Option<Self> {
         let read = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).ok();
         Self::parse(&read("netstat")?, &read("snmp")?)
     }
 
-    /// Returns what has been counted since then.
+    /// Returns the counts since `before`.
     pub(super) const fn since(self, before: Self) -> Self {
         Self {
             delayed_acks: self.delayed_acks.saturating_sub(before.delayed_acks),
@@ -39,7 +39,8 @@ impl Counters {
     }
 }
 
-/// Returns a value in one of these tables: a line of names, and one of values behind it. Source: proc_pid_net(5).
+/// Returns a value from one of these tables: a line of names, followed by a line of values. Source:
+/// proc_pid_net(5).
 fn find(table: &str, group: &str, name: &str) -> Option<u64> {
     let mut lines = table.lines().filter_map(|line| line.strip_prefix(group));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_tables_are_understood() {
+    fn the_kernels_tables_are_parsed() {
         let netstat = "TcpExt: SyncookiesSent DelayedACKs DelayedACKLost\nTcpExt: 1 20 3\nIpExt: a\nIpExt: 5\n";
         let snmp = "Ip: Forwarding\nIp: 1\nTcp: RtoAlgorithm InSegs OutSegs\nTcp: 1 7 8\n";
         let counters = Counters::parse(netstat, snmp).unwrap();
@@ -62,9 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn this_kernel_says() {
+    fn this_kernel_counts() {
         if Counters::now().is_none() {
-            eprintln!("SKIPPED: this kernel does not say what TCP has done");
+            eprintln!("SKIPPED: this kernel has no counters of TCP");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Commands and replies.
 //!
-//! A command has 64 bytes, of which the first 4 hold its length, as in the file system of 2008. The server sends it
-//! back.
+//! A command has 64 bytes; the first 4 hold its length, as in the file system of 2008. The server
+//! echoes it.
 
 use apus::Bytes;
 use apus_workload::{Stream, rng};
@@ -15,10 +15,11 @@ pub(super) const LENGTH: usize = 64;
 /// Bytes of its first piece.
 pub(super) const HEAD: usize = 4;
 
-/// Number of different commands that take turns, so that a late reply is not mistaken for the next one.
+/// Number of different commands, used in turn, so that a late reply is not mistaken for the next
+/// one.
 const DIFFERENT: usize = 16;
 
-/// Commands, made before any time is taken.
+/// Commands, created before times are taken.
 pub(super) struct Messages {
     messages: Vec<Bytes>,
 }
@@ -35,16 +36,16 @@ impl Messages {
         Self { messages: (0..DIFFERENT).map(&mut draw).collect() }
     }
 
-    /// Returns the one of that exchange.
+    /// Returns the command of that exchange.
     pub(super) fn get(&self, exchange: u64) -> &Bytes {
         &self.messages[exchange as usize % DIFFERENT]
     }
 
-    /// Whether the reply is that to this exchange.
+    /// Checks that a reply belongs to this exchange.
     ///
     /// # Errors
     ///
-    /// It is not.
+    /// It does not.
     pub(super) fn expect(&self, exchange: u64, reply: &[u8]) -> Result<(), Error> {
         if self.get(exchange) == reply {
             return Ok(());
@@ -63,7 +64,7 @@ mod tests {
         assert_eq!(messages.get(0)[..HEAD], [0, 0, 0, 64]);
         messages.expect(3, &messages.get(3).clone()).unwrap();
         messages.expect(19, messages.get(3)).unwrap();
-        assert!(messages.expect(3, messages.get(2)).is_err(), "the one before");
+        assert!(messages.expect(3, messages.get(2)).is_err(), "the previous command");
         assert!(messages.expect(3, &messages.get(3)[..63]).is_err());
     }
 }

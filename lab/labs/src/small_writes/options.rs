@@ -1,29 +1,29 @@
 //! Options of the small-writes lab.
 
-use std::env;
-
 use clap::Args;
 use serde::Serialize;
 
-use super::Variant;
+use super::message::LENGTH;
+use super::variant::Variant;
 use apus_bench::options::{Repetition, check_only};
-use apus_report::experiment::{Experiment, defaults};
-use apus_report::findings::Findings;
-use apus_testbed::error::{Doing, Error, require};
+use apus_report::experiment::defaults;
+use apus_testbed::error::{Error, require};
 
-/// What does a short message cost that is written in two pieces?
+/// The cost of writing a short message in two pieces
 ///
-/// A command of 64 bytes and its echo, one at a time, over TCP on the loopback interface: `tcp whole` writes it in one send,
-/// `tcp split` as 4 bytes and 60, as programs do that send a length first. In `receive split` both sides read 4 bytes and
-/// then 60, in `both split` they also write it so. Split commands take thousands of times as long, since Nagle's algorithm
-/// in the client and the delayed ACK in the server wait for each other; in 2008 that took weeks to find. The cures are
-/// measured beside it: `+nodelay` (TCP_NODELAY), `+more` (MSG_MORE), `+cork` (TCP_CORK), `+quickack` (TCP_QUICKACK at
-/// the server), and `gather` (sendmsg with two slices); and `apus` over UDP with the message given whole, as two slices
-/// (`apus split`), and taken in pieces.
+/// A command of 64 bytes and its echo, one at a time, over TCP on the loopback interface: `tcp
+/// whole` writes it in one send, `tcp split` as 4 bytes and 60, like programs that send a length
+/// first. In `receive split` both sides read 4 bytes and then 60, in `both split` they also write
+/// it so. Split commands take thousands of times as long, since Nagle's algorithm in the client and
+/// the delayed ACK in the server wait for each other; in 2008 the cause took weeks to find. The
+/// cures are measured as well: `+nodelay` (TCP_NODELAY), `+more` (MSG_MORE), `+cork` (TCP_CORK),
+/// `+quickack` (TCP_QUICKACK at the server), and `gather` (sendmsg with two slices); and `apus`
+/// over UDP with the message passed whole, as two slices (`apus split`), and read in pieces.
 ///
-/// Times are measured first. Then each variant runs once more in a network namespace of its own, where its packets are
-/// captured: the number of segments, which side waited for whose ACK, and for how long. That needs root, or user
-/// namespaces, and iproute2; where it is not possible the result says so, and has what the kernel counted.
+/// Times are measured first. Then each variant runs again in a separate network namespace where its
+/// packets are captured: the number of segments, and which side waited for an ACK, and for how
+/// long. That needs root, or user namespaces, and iproute2; without them the result says so, and
+/// has the counters of the kernel instead.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(
     mut_arg("seconds", |argument| argument.default_value("1.5")),
@@ -32,15 +32,15 @@ use apus_testbed::error::{Doing, Error, require};
   apus-lab lab small-writes --html small-writes.html
   apus-lab lab small-writes --only 'tcp whole,tcp split,apus whole,apus split' --poll block --json"
 )]
-pub struct Options {
-    /// Exchanges of each variant in each run, 10 to 10000000; fewer where they take longer than --seconds. Times are
-    /// given for a thousand, whatever the number
+pub struct SmallWritesOptions {
+    /// Exchanges of each variant in each run, 10 to 10000000; fewer if they take longer than
+    /// --seconds. Times are given per thousand
     #[arg(long, value_name = "EXCHANGES", default_value_t = 20_000, allow_negative_numbers = true)]
     pub exchanges: u64,
     /// Bytes of a command.
-    #[arg(skip = super::message::LENGTH)]
+    #[arg(skip = LENGTH)]
     pub(super) bytes: usize,
-    /// Length, number and seed of the runs, and how both sides wait.
+    /// Length, number and seed of the runs, and the poll mode of both sides.
     #[command(flatten)]
     #[serde(flatten)]
     pub repetition: Repetition,
@@ -50,23 +50,14 @@ pub struct Options {
     pub only: Vec<String>,
 }
 
-impl Default for Options {
+impl Default for SmallWritesOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Experiment for Options {
-    type Error = Error;
-
-    fn run(&self) -> Result<Findings, Error> {
-        let program = env::current_exe().doing(|| "find this program's file".to_owned())?;
-        super::run(self, &program)
-    }
-}
-
-impl Options {
-    /// Whether this can be measured.
+impl SmallWritesOptions {
+    /// Checks that each value is in its range.
     pub(super) fn check(&self) -> Result<(), Error> {
         let good = (10..=10_000_000).contains(&self.exchanges);
         require(good, "exchanges", "from 10 to 10000000; try 1000")?;
@@ -74,7 +65,7 @@ impl Options {
         check_only(&self.only, &Variant::ALL.map(|variant| variant.name))
     }
 
-    /// Returns those that are measured.
+    /// Returns the selected variants.
     pub(super) fn variants(&self) -> Vec<&'static Variant> {
         let selected = |name| self.only.is_empty() || self.only.iter().any(|only| only == name);
         let names = Variant::ALL.map(|variant| variant.name).into_iter();
@@ -89,7 +80,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
+        let refused =
+            |change: fn(&mut SmallWritesOptions)| option_problem(SmallWritesOptions::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.exchanges = 9).starts_with("exchanges: "));
         assert!(refused(|options| options.repetition.seconds = f64::NAN).starts_with("seconds: "));
@@ -102,12 +94,15 @@ mod tests {
     }
 
     #[test]
-    fn those_who_are_asked_for_keep_their_order() {
+    fn the_selected_variants_keep_their_order() {
         let only = ["apus whole", "tcp split"].map(str::to_owned).to_vec();
-        let names = |options: Options| {
+        let names = |options: SmallWritesOptions| {
             options.variants().iter().map(|variant| variant.name).collect::<Vec<_>>()
         };
-        assert_eq!(names(Options { only, ..Options::default() }), ["tcp split", "apus whole"]);
-        assert_eq!(names(Options::default()).len(), Variant::ALL.len());
+        assert_eq!(
+            names(SmallWritesOptions { only, ..SmallWritesOptions::default() }),
+            ["tcp split", "apus whole"]
+        );
+        assert_eq!(names(SmallWritesOptions::default()).len(), Variant::ALL.len());
     }
 }

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// A segment of TCP, or a datagram of UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Packet {
-    /// When it came to the interface: nanoseconds of the system's clock.
+    /// Time of its arrival at the interface: nanoseconds of the system's clock.
     pub(super) at: u64,
     pub(super) from: u16,
     pub(super) to: u16,
     pub(super) content: Content,
 }
 
-/// Its content.
+/// The content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Content {
@@ -22,12 +22,13 @@ pub(super) enum Content {
     Tcp {
         /// Number of its first byte.
         sequence: u32,
-        /// Number of the byte that the sender waits for; it has all before.
+        /// Number of the next byte that the sender expects.
         acknowledged: u32,
         /// Payload bytes.
         bytes: u32,
-        /// Whether it opens a connection, and whether it ends one.
+        /// Whether it opens a connection.
         opens: bool,
+        /// Whether it ends a connection.
         ends: bool,
     },
     /// A packet of apus in a datagram.
@@ -42,7 +43,7 @@ pub(super) enum Content {
 }
 
 impl Packet {
-    /// Reads an Ethernet frame; `None` if it is neither of both.
+    /// Parses an Ethernet frame; `None` if it is neither a TCP segment nor a packet of apus.
     pub(super) fn parse(at: u64, frame: &[u8]) -> Option<Self> {
         let sliced = SlicedPacket::from_ethernet(frame).ok()?;
         match sliced.transport? {
@@ -76,7 +77,7 @@ impl Packet {
     }
 }
 
-/// Returns what a kind of packet of apus is called in the protocol.
+/// Returns the name of a packet type of apus in the protocol.
 pub(super) fn kind_name(kind: u8) -> &'static str {
     match Kind::from_wire(kind) {
         Some(Kind::Data) => "DATA",
@@ -98,14 +99,14 @@ mod tests {
     use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader};
 
     #[test]
-    fn a_segment_is_read_with_what_it_acknowledges() {
+    fn a_segment_is_parsed_with_its_acknowledgement() {
         let builder = PacketBuilder::ethernet2([0; 6], [0; 6])
             .ipv4([127, 0, 0, 1], [127, 0, 0, 1], 64)
             .tcp(40_000, 4_000, 1_000, 65_535)
             .ack(77);
         let mut frame = Vec::new();
         builder.write(&mut frame, &[1, 2, 3, 4]).unwrap();
-        // A short frame is padded on its way.
+        // A short frame is padded in transit.
         frame.extend([0; 9]);
         let packet = Packet::parse(5, &frame).unwrap();
         assert_eq!((packet.at, packet.from, packet.to), (5, 40_000, 4_000));
@@ -115,9 +116,9 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_and_the_end_of_a_connection_are_known() {
-        type Step = PacketBuilderStep<TcpHeader>;
-        let build = |flag: fn(Step) -> Step| {
+    fn the_start_and_the_end_of_a_connection_are_recognised() {
+        type TcpBuilder = PacketBuilderStep<TcpHeader>;
+        let build = |flag: fn(TcpBuilder) -> TcpBuilder| {
             let builder = PacketBuilder::ethernet2([0; 6], [0; 6])
                 .ipv4([127, 0, 0, 1], [127, 0, 0, 1], 64)
                 .tcp(1, 2, 3, 4);
@@ -128,13 +129,13 @@ mod tests {
                 content => panic!("{content:?}"),
             }
         };
-        assert_eq!(build(Step::syn), (true, false));
-        assert_eq!(build(Step::fin), (false, true));
-        assert_eq!(build(Step::rst), (false, true));
+        assert_eq!(build(TcpBuilder::syn), (true, false));
+        assert_eq!(build(TcpBuilder::fin), (false, true));
+        assert_eq!(build(TcpBuilder::rst), (false, true));
     }
 
     #[test]
-    fn what_is_no_packet_of_ours_is_left_out() {
+    fn other_packets_are_left_out() {
         let builder = PacketBuilder::ethernet2([0; 6], [0; 6])
             .ipv4([127, 0, 0, 1], [127, 0, 0, 1], 64)
             .udp(1, 2);

@@ -1,24 +1,24 @@
 //! Charts of times and packets.
 
-use super::Carrier;
-use super::cut::Event;
-use super::measurements::{Measured, per_thousand};
+use super::cut::CapturedEvent;
+use super::measurements::{Measured, PER_THOUSAND};
+use super::variant::Carrier;
 use apus_report::chart::{
     Arrow, Axis, Bar, Bars, Group, Plot, Sequence, Sequences, Stroke, short_number,
 };
 use apus_report::result::table::spread_in_words;
 use apus_report::stats::Spread;
 
-/// Returns all of them.
+/// Returns all plots.
 pub(super) fn plots(measured: &[Measured]) -> Vec<Plot> {
     let mut plots = vec![times(measured)];
     plots.extend(DRAWINGS.iter().filter_map(|drawing| drawing.plot(measured)));
     plots
 }
 
-/// Returns the milliseconds of a thousand exchanges.
+/// Returns the plot of milliseconds per thousand exchanges.
 fn times(measured: &[Measured]) -> Plot {
-    let spread = |each: &Measured| Spread::over(&per_thousand(each));
+    let spread = |each: &Measured| each.runs.spread(PER_THOUSAND).expect("at least one run");
     let group = |each: &Measured| {
         let spread = spread(each);
         let (name, colour) = match each.variant.carrier {
@@ -28,30 +28,30 @@ fn times(measured: &[Measured]) -> Plot {
         let range = (each.runs.len() > 1).then_some((spread.min, spread.max));
         let says = format!("{} ms", spread_in_words(&spread));
         let bar = Bar { range, ..Bar::value(name, colour, spread.median, says) };
-        // The colour shows the transport, and there is little room.
+        // The colour shows the transport; labels have little room.
         let label = each.variant.name.trim_start_matches(&format!("{name} ")).replace('+', " +");
         Group { label, bars: vec![bar] }
     };
     let values = measured.iter().flat_map(|each| {
         let Spread { median, min, max } = spread(each);
-        // The axis begins below the least, which would have no bar otherwise.
+        // The axis starts below the least value, which would have no bar otherwise.
         [0.5 * min, median, max]
     });
     let values: Vec<f64> = values.collect();
     let y = Axis::logarithmic(
-        "milliseconds for a thousand exchanges",
+        "milliseconds per thousand exchanges",
         values.iter().copied(),
         short_number,
     );
     let title = "A thousand exchanges of 64 bytes";
-    let caption = "Bars are medians over the runs, whiskers reach from the least to the greatest. Where a thousand take \
-                   too long, fewer were timed and are given as a thousand.";
+    let caption = "Bars are medians over the runs, whiskers span the runs. If a thousand exchanges take too long, fewer were \
+                   timed and scaled to a thousand.";
     let groups = measured.iter().map(group).collect();
     let bars = Bars { description: title, label: "variant", y, groups, stacked: false };
     Plot::of_bars("small-writes", title, caption, &bars)
 }
 
-/// Exchanges that are drawn side by side.
+/// Variants whose exchanges are drawn side by side.
 struct Drawing {
     name: &'static str,
     title: &'static str,
@@ -76,13 +76,13 @@ const DRAWINGS: [Drawing; 4] = [
     },
     Drawing {
         name: "apus",
-        title: "The same with apus: whole, as two slices, and taken in pieces, too",
+        title: "An exchange over apus: whole, as two slices, and also read in pieces",
         variants: &["apus whole", "apus split", "apus both split"],
     },
 ];
 
 impl Drawing {
-    /// `None` if no packet of these was seen.
+    /// Returns the drawing; `None` if no packet of these variants was captured.
     fn plot(&self, measured: &[Measured]) -> Option<Plot> {
         let Self { name, title, variants } = self;
         let find = |name: &&str| measured.iter().find(|each| each.variant.name == *name);
@@ -95,9 +95,8 @@ impl Drawing {
         if exchanges.is_empty() {
             return None;
         }
-        let caption = "Each arrow is a packet that was seen, with its time since the exchange began; of each variant an \
-                       exchange is drawn that took as long as most. Arrows are as far apart as their order says, not their \
-                       times.";
+        let caption = "Each arrow is a captured packet, with its time since the start of the exchange; each variant is shown \
+                       by an exchange of median duration. Distances show the order of packets, not their times.";
         let sides = ["client", "server"];
         let drawing = Sequences { description: title, sides, exchanges };
         let name = format!("small-writes-{name}");
@@ -105,7 +104,7 @@ impl Drawing {
     }
 }
 
-fn arrow(event: &Event) -> Arrow {
+fn arrow(event: &CapturedEvent) -> Arrow {
     let (name, colour, stroke) = match (event.bytes, event.from_client) {
         (0, _) => ("without payload", 1, Stroke::Faint),
         (_, true) => ("command", 0, Stroke::Plain),
@@ -117,9 +116,9 @@ fn arrow(event: &Event) -> Arrow {
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::sample_findings::all;
+    use super::super::declaration::sample_findings::all;
     use super::*;
-    use crate::small_writes::Variant;
+    use crate::small_writes::variant::Variant;
 
     #[test]
     fn every_variant_has_a_bar_and_most_have_a_drawing() {
@@ -132,12 +131,12 @@ mod tests {
         let failure = &plots[1].svg;
         assert!(failure.contains("⋮ 44 ms ⋮") && failure.contains(">60 bytes</text>"), "{failure}");
         let drawn = DRAWINGS.iter().flat_map(|drawing| drawing.variants);
-        assert!(drawn.clone().all(|name| Variant::named(name).is_some()), "names of ours");
+        assert!(drawn.clone().all(|name| Variant::named(name).is_some()), "names of variants");
         assert_eq!(drawn.count(), 12);
     }
 
     #[test]
-    fn packets_that_were_not_seen_are_not_drawn() {
+    fn packets_that_were_not_captured_are_not_drawn() {
         let mut measured = all();
         measured.iter_mut().for_each(|each| each.anatomy = Err(String::new()));
         assert_eq!(plots(&measured).len(), 1);

@@ -1,7 +1,7 @@
 //! Commands over apus.
 //!
-//! Two endpoints over UDP are compared with TCP. A message is given as one slice or as two, and arrives as one,
-//! of which a reader takes pieces without a copy.
+//! Two endpoints over UDP, for comparison with TCP. A message is passed as one slice or two and
+//! arrives as one; a reader takes pieces of it without a copy.
 
 use std::hint::black_box;
 use std::net::SocketAddr;
@@ -10,12 +10,12 @@ use apus::{Bytes, Closed, Endpoint};
 
 use super::message::{HEAD, LENGTH, Messages};
 use super::tally::{Plan, Tally, tally};
-use super::{Reading, Variant, Writing};
-use apus_measure::exchange::{Path, builder, open, path, serve_at};
+use super::variant::{Reading, Variant, Writing};
+use apus_bench::contenders::apus::{Path, builder, open, path, serve_at};
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Stop};
 
-/// Sends each command back until it has to stop.
+/// Echoes commands until it is stopped.
 pub(super) fn serve(variant: &Variant, plan: &Plan, control: &mut Control) -> Result<(), Error> {
     let endpoint = serve_at(builder(Path::Udp).poll_mode(plan.poll), control)?;
     loop {
@@ -26,12 +26,12 @@ pub(super) fn serve(variant: &Variant, plan: &Plan, control: &mut Control) -> Re
         };
         let command = request.take_payload();
         read(variant.reading, &command);
-        // A client that has gone is not waited for.
+        // The client may have ended.
         let _ = request.reply(command);
     }
 }
 
-/// Makes one call after the other.
+/// Makes calls one after another.
 pub(super) fn drive(
     variant: &Variant,
     plan: &Plan,
@@ -70,7 +70,7 @@ fn call(
 
 /// Reads a message as a whole, or its head and then the rest.
 fn read(reading: Reading, message: &Bytes) {
-    // The comparison finds a reply of another length.
+    // A reply of another length fails the later comparison.
     if reading == Reading::Pieces && message.len() == LENGTH {
         let mut rest = message.clone();
         black_box(rest.split_to(HEAD));

@@ -1,4 +1,4 @@
-//! Published times of a thousand exchanges, from 2008.
+//! Published times per thousand exchanges, from 2008.
 
 use std::sync::LazyLock;
 
@@ -6,26 +6,26 @@ use serde::Deserialize;
 
 use apus_report::published::records;
 
-/// A variant as it was measured then.
+/// The figure of a variant.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct Published {
     /// Its name here.
     pub(super) variant: String,
-    /// Milliseconds of a thousand exchanges.
+    /// Milliseconds per thousand exchanges.
     pub(super) per_thousand: f64,
 }
 
-/// All of them.
+/// All published figures.
 pub(super) static IN_2008: LazyLock<Vec<Published>> =
     LazyLock::new(|| records(include_str!("published.csv")));
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::small_writes::Variant;
+    use crate::small_writes::variant::Variant;
 
     #[test]
-    fn they_are_variants_of_ours() {
+    fn published_variants_are_measured_here() {
         assert!(IN_2008.iter().all(|each| Variant::named(&each.variant).is_some()));
     }
 }

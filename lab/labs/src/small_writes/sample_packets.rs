@@ -6,10 +6,11 @@ use super::watch::Captured;
 
 pub(super) const SERVER: u16 = 4_000;
 const CLIENT: u16 = 40_000;
-/// So near to the end that numbers begin anew.
+/// So close to the maximum that sequence numbers wrap.
 const FIRST: u32 = u32::MAX - 100;
 
-/// A packet: its sender, the microseconds since the packet before, and its bytes, or the bytes that it acknowledges.
+/// A packet: its sender, the microseconds since the previous packet, and its bytes, or the bytes
+/// that it acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Made {
     Client(u64, u32),
@@ -17,7 +18,7 @@ pub(super) enum Made {
     Ack(u64, u32),
 }
 
-/// Returns an exchange with Nagle's algorithm and a delayed ACK, which takes `us` microseconds.
+/// Returns an exchange with Nagle's algorithm and an ACK after `wait` microseconds.
 pub(super) fn stalled(wait: u64) -> Vec<Made> {
     use Made::{Ack, Client, Server};
     vec![Client(10, 4), Ack(wait, 4), Client(6, 60), Server(9, 64)]
@@ -67,7 +68,7 @@ pub(super) fn tcp(exchanges: &[Vec<Made>]) -> Captured {
     Captured { packets, counted: Some(Counters { delayed_acks, segments: 9 }) }
 }
 
-/// Returns `calls` calls of apus, which take 6 us each.
+/// Returns `calls` calls of apus that take 6 us each.
 pub(super) fn apus(calls: u64) -> Captured {
     let data = |at, from, to, call| {
         let content = Content::Apus { kind: 0x10, call, bytes: 64 };

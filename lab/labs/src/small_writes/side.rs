@@ -1,4 +1,4 @@
-//! Sides: the process of each part of the experiment.
+//! Sides: the processes of the experiment.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::tally::{Plan, Tally};
-use super::{Carrier, Variant, product, tcp, watch};
+use super::variant::{Carrier, Variant};
+use super::{product, tcp, watch};
 use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
@@ -14,20 +15,20 @@ use apus_testbed::process::{Control, Spawner, Task};
 /// The kind of task that [`agent`] does.
 pub(crate) const JOB: &str = "small-writes";
 
-/// The part that a process plays.
+/// The task of a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Part {
-    /// Answers.
+pub(super) enum SideTask {
+    /// Echoes commands.
     Server { variant: String, plan: Plan },
-    /// Asks, and takes the time.
+    /// Sends commands and takes the time.
     Client { variant: String, plan: Plan, server: SocketAddr },
-    /// Sees what the interface of that name carries.
+    /// Captures the packets of the interface of that name.
     Watcher { interface: String },
 }
 
-impl Part {
-    /// As a task for an agent.
+impl SideTask {
+    /// Returns the task for an agent.
     pub(super) fn task(self, core: Option<usize>) -> Task {
         let name = match &self {
             Self::Server { variant, .. } => format!("{variant} server"),
@@ -38,7 +39,7 @@ impl Part {
     }
 }
 
-/// Returns both sides of a variant, once; also where the server was.
+/// Runs both sides of a variant once. Returns the tally and the server's address.
 pub(super) fn exchange(
     variant: &Variant,
     plan: &Plan,
@@ -46,25 +47,25 @@ pub(super) fn exchange(
     host: &Spawner,
 ) -> Result<(Tally, SocketAddr), Error> {
     let variant = variant.name.to_owned();
-    let part = Part::Server { variant: variant.clone(), plan: *plan };
-    let mut server = host.start(part.task(cores.server))?;
+    let task = SideTask::Server { variant: variant.clone(), plan: *plan };
+    let mut server = host.start(task.task(cores.server))?;
     let address = server.address()?;
-    let part = Part::Client { variant, plan: *plan, server: address };
-    let client = host.start(part.task(cores.client))?;
-    // Warm-up has a tenth of it; patience is added.
+    let task = SideTask::Client { variant, plan: *plan, server: address };
+    let client = host.start(task.task(cores.client))?;
+    // The warm-up has a tenth of the time; `result` adds a tolerance.
     let tally = client.result(std::time::Duration::from_nanos(plan.time / 10 * 11))?;
     server.stop::<Value>()?;
     Ok((tally, address))
 }
 
-/// Does the work of one process.
+/// Runs one process.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let malformed = |what: &str| Error::Peer(format!("an unexpected task: {what}"));
-    let part: Part = serde_json::from_value(task.details.clone())
+    let task: SideTask = serde_json::from_value(task.details.clone())
         .map_err(|error| malformed(&error.to_string()))?;
     let named = |name: &str| Variant::named(name).ok_or_else(|| malformed(name));
-    match part {
-        Part::Server { variant, plan } => {
+    match task {
+        SideTask::Server { variant, plan } => {
             let variant = named(&variant)?;
             let serve = match variant.carrier {
                 Carrier::Tcp => tcp::serve,
@@ -72,7 +73,7 @@ pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
             };
             serve(variant, &plan, control).map(|()| Value::Null)
         }
-        Part::Client { variant, plan, server } => {
+        SideTask::Client { variant, plan, server } => {
             let variant = named(&variant)?;
             let drive = match variant.carrier {
                 Carrier::Tcp => tcp::drive,
@@ -80,7 +81,7 @@ pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
             };
             drive(variant, &plan, server, control.stop()).map(|tally| json!(tally))
         }
-        Part::Watcher { interface } => watch::agent(&interface, control),
+        SideTask::Watcher { interface } => watch::agent(&interface, control),
     }
 }
 
@@ -89,8 +90,8 @@ mod tests {
     use super::*;
     use apus::PollMode;
 
-    /// TCP's timers decide about pieces; this test only shows that every variant comes to its end, with the
-    /// replies that it should have.
+    /// TCP's timers decide about segments; this test only shows that every variant completes with
+    /// the right replies.
     #[test]
     fn every_variant_exchanges_its_commands() {
         let host = Spawner::Threads(crate::agent::run);

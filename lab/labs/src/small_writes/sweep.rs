@@ -1,36 +1,49 @@
 //! The order of measurement: times first, then packets.
 
+use std::env;
 use std::path::Path;
 use std::time::Duration;
 
-use apus_workload::{Stream, rng};
-use rand::seq::SliceRandom;
-
 use super::capture::Capture;
-use super::findings::found;
+use super::declaration::findings;
 use super::measurements::Measured;
+use super::options::SmallWritesOptions;
 use super::side::exchange;
 use super::tally::Plan;
-use super::{Findings, Options};
+use crate::turns::Turns;
+use apus_report::experiment::Experiment;
+use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::clock;
-use apus_testbed::error::Error;
+use apus_testbed::error::{Doing, Error};
 use apus_testbed::machine::Cores;
 use apus_testbed::process::Spawner;
 use apus_testbed::repeat::Repeater;
 
-/// Exchanges before what counts.
+/// Exchanges before the measured ones.
 const WARM_UP: u64 = 200;
 
-/// Runs the experiment. `program` is an agent when its first argument is [`apus_testbed::process::AGENT`].
+impl Experiment for SmallWritesOptions {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        let program = env::current_exe().doing(|| "find this program's file".to_owned())?;
+        run(self, &program)
+    }
+}
+
+/// Runs the experiment. `program` is an agent if its first argument is
+/// [`apus_testbed::process::AGENT`].
 ///
 /// # Errors
 ///
-/// An option does not fit, or a side failed. Packets that cannot be seen are no error: the result says so.
-pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
+/// An option is out of range, or a side failed. It is no error if packets cannot be captured: the
+/// result says so.
+pub fn run(options: &SmallWritesOptions, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let cores = Cores::choose();
-    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
+    let options =
+        &SmallWritesOptions { repetition: options.repetition.on(cores), ..options.clone() };
     let plan = Plan {
         exchanges: options.exchanges,
         time: clock::as_nanoseconds(Duration::from_secs_f64(options.repetition.seconds)),
@@ -41,56 +54,29 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     let variants = options.variants();
     let phases = (options.repetition.runs + 1) * variants.len();
     let repeater = Repeater::of(phases, Progress::of(phases));
-    let mut measured: Vec<Measured> = variants
-        .into_iter()
-        .map(|variant| Measured {
-            variant,
-            runs: Vec::new(),
-            numbers: Vec::new(),
-            anatomy: Err(String::new()),
+    let host = Spawner::Processes(program.to_owned());
+    let (runs, turns) = (options.repetition.runs, Turns::Shuffled { seed: plan.seed });
+    let results = turns.measure(runs, variants.len(), |run, index| {
+        let variant = variants[index];
+        repeater.progress().step(&format!("run {run} of {runs}: {variant}"));
+        repeater.attempt(variant.name, &format!("run {run}"), || {
+            exchange(variant, &plan, cores, &host).map(|(tally, _)| tally)
         })
+    })?;
+    let measured = variants.iter().copied().zip(results).filter(|(_, runs)| !runs.is_empty());
+    let mut measured: Vec<Measured> = measured
+        .map(|(variant, runs)| Measured { variant, runs, anatomy: Err(String::new()) })
         .collect();
-    time(options, &plan, cores, program, &repeater, &mut measured)?;
-    measured.retain(|each| !each.runs.is_empty());
     if measured.is_empty() {
         return Err(repeater.failure());
     }
     capture_all(&plan, cores, program, repeater.progress(), &mut measured);
-    let mut findings = found(options, &measured, cores.note().into_iter());
+    let mut findings = findings(options, &measured, cores.note().into_iter());
     repeater.account(&mut findings.outcome)?;
     Ok(findings)
 }
 
-/// Each run measures the variants in a random order, so that changes of the machine's pace favour none of them.
-fn time(
-    options: &Options,
-    plan: &Plan,
-    cores: Cores,
-    program: &Path,
-    repeater: &Repeater,
-    measured: &mut [Measured],
-) -> Result<(), Error> {
-    let host = Spawner::Processes(program.to_owned());
-    let mut order: Vec<usize> = (0..measured.len()).collect();
-    let mut chance = rng(options.repetition.seed, Stream::Order);
-    for run in 1..=options.repetition.runs {
-        order.shuffle(&mut chance);
-        for &index in &order {
-            let Measured { variant, runs, numbers, .. } = &mut measured[index];
-            repeater
-                .progress()
-                .step(&format!("run {run} of {}: {variant}", options.repetition.runs));
-            let tally = repeater.attempt(variant.name, &format!("run {run}"), || {
-                exchange(variant, plan, cores, &host).map(|(tally, _)| tally)
-            })?;
-            numbers.extend(tally.is_some().then_some(run));
-            runs.extend(tally);
-        }
-    }
-    Ok(())
-}
-
-/// Once all times are known, since looking takes some.
+/// Captures the packets of all variants, after all times have been taken: a capture costs time.
 fn capture_all(
     plan: &Plan,
     cores: Cores,

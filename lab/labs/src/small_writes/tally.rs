@@ -1,4 +1,4 @@
-//! The tally of exchanges: their times, and those that count.
+//! The tally of exchanges: their number and times.
 
 use apus::PollMode;
 use serde::{Deserialize, Serialize};
@@ -11,46 +11,53 @@ use apus_testbed::error::Error;
 /// The instructions for a client.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
-    /// Exchanges that count, at most.
+    /// Most measured exchanges.
     pub(super) exchanges: u64,
-    /// Nanoseconds that they may take; the exchange that is outstanding then is the last.
+    /// Measured nanoseconds; the exchange that is outstanding at the end is the last.
     pub(super) time: u64,
-    /// Exchanges before what counts, at most; they have a tenth of the time. At least one: a connection acknowledges its
-    /// first segments at once.
+    /// Most exchanges of the warm-up, which has a tenth of the time. At least one is made, since a
+    /// connection acknowledges its first segments immediately.
     pub(super) warm_up: u64,
     /// Seed of the bytes.
     pub(super) seed: u64,
-    /// The way in which both sides wait.
+    /// The poll mode of both sides.
     pub(super) poll: PollMode,
 }
 
-/// The observations of a client of the exchanges that count.
+/// A client's record of the measured exchanges.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     /// Their number.
     pub(super) exchanges: u64,
-    /// Nanoseconds that they took together.
+    /// Their total duration in nanoseconds.
     pub(super) elapsed: u64,
-    /// Nanoseconds of each.
+    /// Durations in nanoseconds.
     pub(super) latencies: Latencies,
-    /// The number that took longer than [`STALL`].
+    /// Number of exchanges that took longer than [`STALL`].
     pub(super) stalled: u64,
-    /// Counters of the kernel meanwhile, of all programs of the network namespace; `None` if it does not say.
+    /// Counters of the kernel in this time, of all programs in the network namespace; `None` if it
+    /// has none.
     pub(super) counted: Option<Counters>,
 }
 
-/// Nanoseconds from which on an exchange has waited for a timer. Source: the least delayed ACK is 40 ms (`TCP_DELACK_MIN`,
-/// docs/reference/papers.md, *Small TCP writes*), and nothing else on loopback takes a hundredth of that.
+/// Nanoseconds beyond which an exchange has waited for a timer. Source: the least delayed ACK is 40
+/// ms (`TCP_DELACK_MIN`, docs/reference/papers.md, *Small TCP writes*), and nothing else on
+/// loopback takes a hundredth of that.
 pub(super) const STALL: u64 = 30_000_000;
 
 impl Tally {
-    /// Returns the milliseconds of a thousand exchanges.
+    /// Returns the milliseconds per thousand exchanges.
     pub(super) fn per_thousand(&self) -> f64 {
         self.elapsed as f64 / 1e6 * 1e3 / self.exchanges.max(1) as f64
     }
+
+    /// Returns a quantile of the durations in microseconds.
+    pub(super) fn quantile_us(&self, fraction: f64) -> f64 {
+        self.latencies.quantile(fraction) as f64 / 1e3
+    }
 }
 
-/// Calls `exchange` with 0, 1, … for the time of the plan. `exchange` returns `false` when it has to stop.
+/// Calls `exchange` with 0, 1, … for the time of the plan. `exchange` returns `false` to stop.
 pub(super) fn tally(
     plan: &Plan,
     mut exchange: impl FnMut(u64) -> Result<bool, Error>,
@@ -92,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_ends_it_and_warm_up_does_not_count() {
+    fn the_number_ends_the_tally_and_the_warm_up_does_not_count() {
         let mut numbers = Vec::new();
         let tally = tally(&plan(20, u64::MAX / 4), |number| {
             numbers.push(number);
@@ -104,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_ends_it_too_but_not_before_one_was_timed() {
+    fn the_time_ends_the_tally_after_at_least_one_exchange() {
         let mut exchanges = 0;
         let tally = tally(&plan(1_000, 1), |_| {
             exchanges += 1;
@@ -117,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn who_is_told_to_stop_stops() {
+    fn an_exchange_can_stop_the_tally() {
         let tally = tally(&plan(1_000, u64::MAX / 4), |number| Ok(number < 8)).unwrap();
         assert_eq!(tally.exchanges, 3);
     }
 
     #[test]
-    fn a_few_are_told_as_a_thousand() {
+    fn times_are_scaled_to_a_thousand() {
         let tally = Tally { exchanges: 50, elapsed: 2_200_000_000, ..Tally::default() };
         assert_eq!(tally.per_thousand(), 44_000.0);
     }

@@ -1,6 +1,6 @@
 //! Commands over a TCP connection.
 //!
-//! The connection has the system's defaults, except for the option that a variant is named after.
+//! The connection has the system's defaults, except for the option in the variant's name.
 
 use std::io::IoSlice;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,17 +12,17 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg
 
 use super::message::{HEAD, LENGTH, Messages};
 use super::tally::{Plan, Tally, tally};
-use super::{Reading, Variant, Writing};
+use super::variant::{Reading, Variant, Writing};
 use apus_bench::contenders::baseline::stream::server::accept;
 use apus_bench::contenders::baseline::waiter::Waiter;
 use apus_measure::process::wake_on_stop;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};
 
-/// Sends each command back, until the client is gone.
+/// Echoes commands until the client disconnects.
 pub(super) fn serve(variant: &Variant, plan: &Plan, control: &mut Control) -> Result<(), Error> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).doing(|| "listen".to_owned())?;
-    let address = listener.local_addr().doing(|| "find out the port".to_owned())?;
+    let address = listener.local_addr().doing(|| "read the port".to_owned())?;
     control.ready(address)?;
     let stop = control.stop().clone();
     let Some(stream) = accept(&listener, &stop)? else { return Ok(()) };
@@ -34,7 +34,7 @@ pub(super) fn serve(variant: &Variant, plan: &Plan, control: &mut Control) -> Re
     Ok(())
 }
 
-/// Writes commands and reads what comes back.
+/// Writes commands and reads their echoes.
 pub(super) fn drive(
     variant: &Variant,
     plan: &Plan,
@@ -53,16 +53,20 @@ pub(super) fn drive(
         if connection.read(&mut reply)? {
             return messages.expect(number, &reply).map(|()| true);
         }
-        if stop.is_asked() { Ok(false) } else { Err(Error::Peer(format!("{server} has gone"))) }
+        if stop.is_asked() {
+            Ok(false)
+        } else {
+            Err(Error::Peer(format!("{server} has disconnected")))
+        }
     })
 }
 
-/// One end.
+/// One end of the connection.
 struct Connection<'a> {
     stream: OwnedFd,
     waiter: Waiter<'a>,
     reading: Reading,
-    /// Whether acknowledgements are requested after each read: the server's part in a variant.
+    /// Whether a quick acknowledgement is requested after each read, by the server of a variant.
     quick_ack: bool,
 }
 
@@ -77,7 +81,7 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// Reads a command; `false` if there will be none.
+    /// Reads a command; `false` if the connection has ended.
     fn read(&self, into: &mut [u8; LENGTH]) -> Result<bool, Error> {
         match self.reading {
             Reading::Whole => self.fill(into),
@@ -100,7 +104,7 @@ impl<'a> Connection<'a> {
                 Err(error) => return Err(error).doing(|| "receive".to_owned()),
             }
             if self.quick_ack {
-                // It holds for one acknowledgement: tcp(7).
+                // The option is valid for one acknowledgement: tcp(7).
                 set_tcp_quickack(&self.stream, true).doing(|| "set TCP_QUICKACK".to_owned())?;
             }
         }
@@ -144,7 +148,8 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// A socket takes 64 bytes at once, or none: its buffer is empty before each.
+/// Checks that the socket took all bytes. Its buffer is empty before each exchange, so it takes 64
+/// bytes or none.
 fn all(sent: Result<usize, Errno>, length: usize) -> Result<(), Error> {
     match sent.doing(|| "send".to_owned())? {
         sent if sent == length => Ok(()),

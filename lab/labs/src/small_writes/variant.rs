@@ -9,22 +9,22 @@ pub struct Variant {
     pub name: &'static str,
     /// The transport.
     pub carrier: Carrier,
-    /// The way in which the client writes a command. The server always writes its reply as a whole.
+    /// How the client writes a command. The server always writes its reply as a whole.
     pub writing: Writing,
-    /// The way in which both sides read.
+    /// How both sides read.
     pub reading: Reading,
 }
 
-/// What carries commands.
+/// The transport of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// One TCP connection, as the system sets it up.
+    /// One TCP connection with the system's defaults.
     Tcp,
     /// Two endpoints of apus, over UDP.
     Apus,
 }
 
-/// How a command is handed over: 4 bytes that say how long it is, and 60 more.
+/// How a command is written: 4 bytes of length, and 60 more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
     /// 64 bytes in one call.
@@ -35,15 +35,16 @@ pub enum Writing {
     NoDelay,
     /// Two calls, the first with `MSG_MORE`.
     More,
-    /// Two calls, with `TCP_CORK` set before and taken away behind them.
+    /// Two calls, with `TCP_CORK` set before and cleared after them.
     Cork,
-    /// Two calls, and a server that asks for quick acknowledgements (`TCP_QUICKACK`) after each read.
+    /// Two calls, and a server that requests quick acknowledgements (`TCP_QUICKACK`) after each
+    /// read.
     QuickAck,
     /// Two slices in one call: `sendmsg`, or the payload of a call of apus.
     Gather,
 }
 
-/// How what comes is read.
+/// How a message is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// All 64 bytes, in one call if they have arrived.
@@ -53,7 +54,7 @@ pub enum Reading {
 }
 
 impl Variant {
-    /// All of them, in the order in which they are shown.
+    /// All variants, in the order of the report.
     pub const ALL: [Self; 13] = {
         use Reading::{Pieces, Whole as Read};
         use Writing::{Cork, Gather, More, NoDelay, QuickAck, Split, Whole};
@@ -82,13 +83,13 @@ impl Variant {
         Self { name, carrier: Carrier::Apus, writing, reading }
     }
 
-    /// Returns the one of that name.
+    /// Returns the variant of that name.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         const ALL: &[Variant] = &Variant::ALL;
         ALL.iter().find(|variant| variant.name == name)
     }
 
-    /// Returns the one that it is held against: the same carrier, and nothing is split.
+    /// Returns the name of the variant to compare with: the same carrier without splits.
     pub(super) const fn base(&self) -> &'static str {
         match self.carrier {
             Carrier::Tcp => "tcp whole",
@@ -96,7 +97,7 @@ impl Variant {
         }
     }
 
-    /// Returns what it does, in words.
+    /// Returns a description.
     pub(super) fn says(&self) -> String {
         let written = match (self.carrier, self.writing) {
             (Carrier::Tcp, Writing::Whole) => "one send of 64 bytes",
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_a_name_of_its_own_and_one_to_be_held_against() {
+    fn each_has_a_unique_name_and_a_variant_to_compare_with() {
         for (index, variant) in Variant::ALL.iter().enumerate() {
             let same = Variant::ALL.iter().position(|each| each.name == variant.name);
             assert_eq!(same, Some(index));

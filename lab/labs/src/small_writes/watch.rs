@@ -1,7 +1,7 @@
-//! The watcher: the packets that the interface carried.
+//! The watcher: captures the packets of an interface.
 //!
-//! The kernel keeps each packet with its time in the socket's buffer, which is read at the end. So the watcher
-//! sleeps while others exchange their commands, and times are those of the packets, not those of the reader.
+//! The kernel stores each packet with its time in the socket's buffer, which is read at the end. So
+//! the watcher sleeps during the exchanges, and times are arrival times, not read times.
 
 use std::io::IoSliceMut;
 use std::os::fd::AsRawFd;
@@ -22,23 +22,23 @@ use apus_testbed::process::{Control, NO_ADDRESS};
 /// The captured packets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Captured {
-    /// In the order in which they came.
+    /// In order of arrival.
     pub(super) packets: Vec<Packet>,
-    /// Counters of the kernel meanwhile; `None` if it does not say.
+    /// Counters of the kernel during the capture; `None` if it has none.
     pub(super) counted: Option<Counters>,
 }
 
-/// Requested bytes of the buffer; the system may grant less. Chosen by us: ten times what the packets of a capture
-/// take, with the kernel's own share.
+/// Requested bytes of the buffer; the system may grant less. Chosen by us: ten times the packets of
+/// a capture with the kernel's overhead.
 const BUFFER: usize = 2 << 20;
 
 /// The longest packet of interest.
 const LONGEST: usize = 2048;
 
-/// Watches until it has to stop.
+/// Watches until it is stopped.
 pub(super) fn agent(interface: &str, control: &mut Control) -> Result<Value, Error> {
     let socket = packet_socket::open(interface, Use::Receive)?;
-    setsockopt(&socket, ReceiveTimestampns, &true).doing(|| "ask for times".to_owned())?;
+    setsockopt(&socket, ReceiveTimestampns, &true).doing(|| "request timestamps".to_owned())?;
     set_socket_recv_buffer_size(&socket, BUFFER).doing(|| "set SO_RCVBUF".to_owned())?;
     let before = Counters::now();
     control.ready(NO_ADDRESS)?;

@@ -1,14 +1,14 @@
-//! The audit: what clients say about their calls, held against what servers recorded.
+//! The audit: checks the results of calls at clients against the records of servers.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use apus::Execution;
 
-use super::campaign::{Incident, Record};
+use super::campaign::{CampaignRecord, FaultRecord};
 use super::ledger::{Ending, Ledger, REPEATED, WRONG_REQUEST};
 
-/// Most examples of broken promises that are named one by one.
+/// Most examples of broken promises that are listed.
 const EXAMPLES: usize = 10;
 
 /// Counts over all calls of a transport.
@@ -17,33 +17,33 @@ pub(super) struct Audit {
     /// Calls that ended.
     pub(super) ended: u64,
     pub(super) answered: u64,
-    /// By kind of failure.
+    /// Failed calls by kind of failure.
     pub(super) failed: BTreeMap<&'static str, u64>,
-    /// Replies and requests with other contents than they must have.
+    /// Replies and requests with wrong contents.
     pub(super) wrong_bytes: u64,
-    /// Calls that one life of a server executed more than once.
+    /// Calls executed more than once by one life of a server.
     pub(super) executed_twice: u64,
-    /// Calls that several lives of a server executed.
+    /// Calls executed by several lives of a server.
     pub(super) executed_in_two_lives: u64,
-    /// Statements about execution that are not true.
+    /// False statements about execution.
     pub(super) untrue: u64,
-    /// Some of what was found wrong, in words.
+    /// Examples of broken promises, in words.
     pub(super) examples: Vec<String>,
 }
 
-/// What the lives of a server did with one call.
+/// The executions of one call by the lives of a server.
 #[derive(Clone, Copy, Debug, Default)]
 struct Executed {
-    /// Lives that executed it; 255 are 255 or more.
+    /// Number of lives that executed it, at most 255.
     lives: u8,
-    /// One of them did so more than once.
+    /// Whether one of them did so more than once.
     is_repeated: bool,
-    /// One of them got a wrong request.
+    /// Whether one of them received a wrong request.
     is_wrong: bool,
 }
 
 impl Executed {
-    /// Adds what the ledger says of one life.
+    /// Adds the record of one life.
     fn add(&mut self, what: u8) {
         self.lives = self.lives.saturating_add(1);
         self.is_repeated |= what == REPEATED;
@@ -53,7 +53,7 @@ impl Executed {
 
 impl Audit {
     /// Audits the calls of all clients to all servers.
-    pub(super) fn of(record: &Record) -> io::Result<Self> {
+    pub(super) fn of(record: &CampaignRecord) -> io::Result<Self> {
         let mut audit = Self::default();
         for (index, lives) in record.server_lives.iter().enumerate() {
             for client in &record.client_lives {
@@ -72,7 +72,7 @@ impl Audit {
         Ok(audit)
     }
 
-    /// Audits the calls of one life of a client to one server, which had `lives`.
+    /// Audits the calls of one life of a client to one server with these `lives`.
     fn pair(
         &mut self,
         ledger: &Ledger,
@@ -82,7 +82,8 @@ impl Audit {
     ) -> io::Result<()> {
         let ended = ledger.ended(client, index)?;
         let mut executed = vec![Executed::default(); ended.len()];
-        // One life at a time: an hour has hundreds, each with a byte for every call of the client.
+        // One life at a time: an hour has hundreds of lives, each with a byte per call of the
+        // client.
         for life in lives {
             let by_life = ledger.executed(*life, client)?;
             executed.resize(executed.len().max(by_life.len()), Executed::default());
@@ -148,18 +149,18 @@ impl Audit {
     }
 }
 
-/// How long it took after the end of a fault until calls were answered again.
+/// The time from the end of a fault until calls were answered again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Recovery {
-    /// Milliseconds until plain UDP passed, after a fault of the network; else 0.
+    /// Milliseconds until plain UDP passed, after a fault of the network; otherwise 0.
     pub(super) network_ms: f64,
-    /// Milliseconds from then on until each pair that the fault concerned had had an answer; `None` if one had none.
+    /// Milliseconds from then on until each affected pair had an answer; `None` if one had none.
     pub(super) ms: Option<f64>,
 }
 
 impl Recovery {
-    /// Reads the ledger.
-    pub(super) fn of(ledger: &Ledger, incident: &Incident) -> io::Result<Self> {
+    /// Reads the recovery from a fault from the ledger.
+    pub(super) fn of(ledger: &Ledger, incident: &FaultRecord) -> io::Result<Self> {
         let ended = incident.ended;
         let of_network = incident.fault.is_of_network();
         let passed = if of_network { ledger.first_pass(ended)? } else { None };
@@ -218,7 +219,7 @@ mod tests {
         for (ending, executed) in untrue {
             assert_eq!(audited(ending, executed).untrue, 1, "{ending:?} {executed:?}");
         }
-        // Also of calls whose client was killed.
+        // This includes calls whose client was killed.
         assert_eq!(audited(None, &[REPEATED]).executed_twice, 1);
         assert_eq!(audited(Some(Ending::Answered), &[WRONG_REQUEST]).wrong_bytes, 1);
         assert_eq!(audited(Some(Ending::WrongReply), &[EXECUTED]).wrong_bytes, 1);
@@ -245,7 +246,7 @@ mod tests {
         other.end(1, Ending::Answered, 2_250_000_000).unwrap();
         let after = |fault, ended, pairs: &[(u32, usize)]| {
             let pairs = pairs.to_vec();
-            let incident = Incident { fault, victim: String::new(), began: 0.0, ended, pairs };
+            let incident = FaultRecord { fault, victim: String::new(), began: 0.0, ended, pairs };
             let Recovery { network_ms, ms } = Recovery::of(&ledger, &incident).unwrap();
             (network_ms, ms)
         };

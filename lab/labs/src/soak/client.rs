@@ -1,4 +1,4 @@
-//! A client: keeps calls to every server outstanding, and checks and records how each of them ends.
+//! A client: keeps calls to every server outstanding, and checks and records their ends.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,25 +18,26 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};
 
-/// Time after which a call must have ended. A pause of a process is longer.
+/// Time within which a call must end. A pause of a process is longer.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time for which the client waits for the end of its last calls. Chosen by us: five times their timeout, so that only a
-/// call that never ends is still outstanding on a busy machine.
+/// Time to wait for the end of the last calls. Chosen by us: five times their timeout, so that even
+/// on a busy machine only a call that never ends is still outstanding.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
 /// Calls outstanding to each server.
 const OUTSTANDING: usize = 16;
 
-/// Time without calls to a server after one has failed: some failures are immediate, and would come by the million.
+/// Time without calls to a server after a failure: some failures are immediate, and would repeat by
+/// the million.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
 
-/// Longest wait for a completion, after which the client checks whether it has to stop.
+/// Longest wait for a completion between two checks for the stop order.
 const WAIT: Duration = Duration::from_millis(10);
 
-/// What a client receives from the lab.
+/// The instructions for a client.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ClientPart {
+pub(super) struct ClientTask {
     pub(super) transport: Transport,
     pub(super) ledger: PathBuf,
     pub(super) life: u32,
@@ -46,16 +47,16 @@ pub(super) struct ClientPart {
     pub(super) traces: Option<PathBuf>,
 }
 
-/// What a client reports at its end.
+/// The report of a client at its end.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ClientReport {
     /// Calls without an end.
     pub(super) never_ended: u64,
     /// Calls that went through shared memory.
     pub(super) through_memory: u64,
-    /// Time traces that were written.
+    /// Time traces written.
     pub(super) traces: u64,
-    /// Why the last one was not.
+    /// Why the last trace was not written.
     pub(super) trace_problem: Option<String>,
 }
 
@@ -64,33 +65,33 @@ struct Lane {
     server: SocketAddr,
     pages: ClientPages,
     outstanding: usize,
-    /// No call is sent before.
+    /// Time before which no call is sent.
     not_before: Instant,
 }
 
 struct Client<'a> {
-    part: &'a ClientPart,
+    task: &'a ClientTask,
     endpoint: Endpoint,
     lanes: Vec<Lane>,
-    /// The server of each call that has not ended, and its reply.
+    /// The server and the content of each outstanding call.
     calls: HashMap<u64, (usize, Call)>,
     next: u64,
 }
 
-/// Calls until it has to stop.
-pub(super) fn drive(part: &ClientPart, control: &mut Control) -> Result<ClientReport, Error> {
+/// Calls until it is stopped.
+pub(super) fn drive(task: &ClientTask, control: &mut Control) -> Result<ClientReport, Error> {
     control.end_with_parent()?;
     signals::ignore_interrupts()?;
-    let endpoint = part.transport.open(part.at, 0, false, part.traces.as_deref())?;
-    let ledger = Ledger::at(&part.ledger);
-    heap::record(&ledger, part.life).doing(|| "record the heap".to_owned())?;
+    let endpoint = task.transport.open(task.at, 0, false, task.traces.as_deref())?;
+    let ledger = Ledger::at(&task.ledger);
+    heap::record(&ledger, task.life).doing(|| "record the heap".to_owned())?;
     let lane = |(index, server): (usize, &SocketAddr)| {
-        let pages = ledger.client(part.life, index).doing(|| "write the ledger".to_owned())?;
+        let pages = ledger.client(task.life, index).doing(|| "write the ledger".to_owned())?;
         Ok(Lane { server: *server, pages, outstanding: 0, not_before: Instant::now() })
     };
-    let lanes = part.servers.iter().enumerate().map(lane).collect::<Result<_, Error>>()?;
+    let lanes = task.servers.iter().enumerate().map(lane).collect::<Result<_, Error>>()?;
     control.ready(endpoint.local_addr())?;
-    let mut client = Client { part, endpoint, lanes, calls: HashMap::new(), next: 0 };
+    let mut client = Client { task, endpoint, lanes, calls: HashMap::new(), next: 0 };
     client.run(control.stop())?;
     let saved = saved_files();
     Ok(ClientReport {
@@ -118,15 +119,15 @@ impl Client<'_> {
 
     /// Sends calls to a server until enough are outstanding.
     fn send(&mut self, index: usize) -> Result<(), Error> {
-        let part = self.part;
+        let task = self.task;
         while self.lanes[index].outstanding < OUTSTANDING
             && self.lanes[index].not_before <= Instant::now()
         {
             let number = self.next;
             self.next += 1;
-            let least = part.transport.shortest_reply();
-            let (length, reply) = lengths(part.seed, part.life, number, least);
-            let call = Call { client: part.life, number, reply };
+            let least = task.transport.shortest_reply();
+            let (length, reply) = lengths(task.seed, task.life, number, least);
+            let call = Call { client: task.life, number, reply };
             let server = self.lanes[index].server;
             let options = CallOptions::new().timeout(CALL_TIMEOUT);
             match self.endpoint.send_with(server, call.request(length), number, options) {
@@ -140,7 +141,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Takes what has ended, after a wait for the first.
+    /// Takes completions, after a wait for the first.
     fn receive(&mut self) -> Result<(), Error> {
         let closed = |error: Closed| Error::endpoint("wait for replies".to_owned(), error);
         let mut next = self.endpoint.recv_completion_timeout(WAIT).map_err(closed)?;

@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::client::CALL_TIMEOUT;
-use super::place::{Place, Side};
+use super::network::{Side, TestNetwork};
 
 /// Something that happens to a process, a host or a disk, and then ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,18 +50,19 @@ impl Fault {
         }
     }
 
-    /// Returns whether it happens to the network of a host.
+    /// Returns whether it is a fault of the network.
     pub(super) fn is_of_network(self) -> bool {
         Self::NETWORK.contains(&self)
     }
 
-    /// Returns the faults that can happen at a place; with `clock`, steps of the wall clock are among them.
-    pub(super) fn possible(place: &Place, clock: bool) -> Vec<Self> {
+    /// Returns the faults that are possible in a network; with `clock`, including steps of the wall
+    /// clock.
+    pub(super) fn possible(network: &TestNetwork, clock: bool) -> Vec<Self> {
         let mut all = Self::PROCESSES.to_vec();
-        if place.has_hosts() {
+        if network.has_hosts() {
             all.extend(Self::NETWORK);
         }
-        if place.has_namespaces() {
+        if network.has_namespaces() {
             all.push(Self::FullDisk);
         }
         if clock {
@@ -75,17 +76,18 @@ impl Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Drawn {
     pub(super) fault: Fault,
-    /// The side that a fault of a host concerns. A step of the clock goes forward for the one, and back for the other.
+    /// The side of a fault of a host. A step of the clock is forward for the clients' side, and
+    /// back for the servers'.
     pub(super) side: Side,
-    /// Which of the two processes a pause concerns.
+    /// Which of the side's two processes a pause affects.
     pub(super) index: usize,
-    /// From its beginning to its end.
+    /// Duration of the fault.
     pub(super) hold: Duration,
     /// Time without a fault before it.
     pub(super) before: Duration,
 }
 
-/// Faults in an order that is a function of the seed: in turn, each round in an order of its own.
+/// Faults in an order that is a function of the seed: rounds of all faults, each in a new order.
 pub(super) struct Deck {
     possible: Vec<Fault>,
     round: Vec<Fault>,
@@ -110,7 +112,7 @@ impl Deck {
             |from: u64, to: u64| Duration::from_millis(self.random.random_range(from..to));
         let hold = match fault {
             Fault::KillClient | Fault::KillServer | Fault::RestartServer => milliseconds(0, 300),
-            // Longer than a call may take, which is longer than all timeouts about a single call.
+            // Longer than the timeout of a call, which exceeds all other timeouts of a single call.
             Fault::PauseClient | Fault::PauseServer => CALL_TIMEOUT + milliseconds(500, 1_000),
             Fault::LinkDown => milliseconds(50, 3_000),
             Fault::Mtu | Fault::Address | Fault::FullDisk | Fault::ClockStep => {
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn without_namespaces_only_processes_have_faults() {
-        assert_eq!(Fault::possible(&Place::Loopback, false), Fault::PROCESSES);
-        assert!(Fault::possible(&Place::Loopback, true).contains(&Fault::ClockStep));
+        assert_eq!(Fault::possible(&TestNetwork::Loopback, false), Fault::PROCESSES);
+        assert!(Fault::possible(&TestNetwork::Loopback, true).contains(&Fault::ClockStep));
     }
 }

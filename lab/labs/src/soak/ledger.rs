@@ -1,17 +1,17 @@
-//! The ledger: files in which clients and servers record what happened to every call, so that what a process knew
-//! outlives its death.
+//! The ledger: files with the records of clients and servers about every call. They outlive the
+//! processes.
 //!
 //! | file | content |
 //! |---|---|
-//! | `executed-S-C` | byte `n`: what the server in its life `S` did with call `n` of the client in its life `C` |
-//! | `malformed-S` | a byte for each request of the server's life `S` that names no call |
+//! | `executed-S-C` | byte `n`: what the server's life `S` did with call `n` of the client's life `C` |
+//! | `malformed-S` | a byte for each request to the server's life `S` that names no call |
 //! | `ended-C-I` | byte `n`: how call `n` of the client's life `C` ended, if it was one to server `I` |
 //! | `answers-C-I` | times of answers from server `I`, by the common monotonic clock: the first of each millisecond |
-//! | `passed` | times at which plain UDP carried a datagram between the hosts, likewise |
-//! | `heap-L` | records of the heap of a process in its life `L` |
+//! | `passed` | times at which plain UDP carried a datagram between the hosts: the first of each millisecond |
+//! | `heap-L` | heap sizes of the process in its life `L` |
 //!
-//! A server records an execution before it replies. What it was about to record when it was killed is missing, which can
-//! hide a broken promise and cannot invent one.
+//! A server records an execution before it replies. A record may be missing if the server was
+//! killed before writing it; that can hide a broken promise but not invent one.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -21,31 +21,31 @@ use std::path::{Path, PathBuf};
 
 use apus::{CallError, Execution, FailureKind, RpcError};
 
-use super::heap;
+use super::heap_file::{self, HeapWriter};
 use super::times::{Times, TimesWriter};
 
 /// The file of the witness.
 const PASSED: &str = "passed";
 
-/// What a server did with a call.
+/// Record of a call that was executed.
 pub(super) const EXECUTED: u8 = 1;
-/// It executed the call more than once.
+/// Record of a call that was executed more than once.
 pub(super) const REPEATED: u8 = 2;
-/// The request had other contents than it must have.
+/// Record of a request with wrong contents.
 pub(super) const WRONG_REQUEST: u8 = 3;
 
-/// Clients whose pages a server has open: the two that live, and two whose packets may be late. With a page for every client
-/// that was killed, the lab itself would be the growth that it looks for.
+/// Number of clients whose pages a server keeps open: two running ones, and two whose packets may
+/// be late. A page for every killed client would itself be the growth that the lab looks for.
 const OPEN: usize = 4;
 
-/// Kinds of failures of calls that were not sent, behind those of [`FailureKind::NAMES`].
+/// Kinds of failures of unsent calls, after [`FailureKind::NAMES`].
 const UNSENT: [&str; 2] = ["rejected", "closed"];
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Answered,
-    /// The reply had other contents than it must have.
+    /// The reply had wrong contents.
     WrongReply,
     Failed {
         /// Index of the kind, in [`Ending::kinds`].
@@ -67,14 +67,14 @@ impl Ending {
         Self::Failed { kind: error.kind.index(), execution: error.execution }
     }
 
-    /// Returns the ending of a call that was not sent.
+    /// Returns the ending of an unsent call.
     pub(super) fn unsent(error: &CallError) -> Self {
         match error {
             CallError::Failed(error) => Self::of_call(error),
             CallError::Closed(_) => {
                 Self::Failed { kind: FailureKind::NAMES.len() + 1, execution: error.execution() }
             }
-            // `CallError` may get more variants; what is not sent is rejected.
+            // `CallError` may get more variants; an unsent call counts as rejected.
             _ => Self::Failed { kind: FailureKind::NAMES.len(), execution: error.execution() },
         }
     }
@@ -91,7 +91,8 @@ impl Ending {
         }
     }
 
-    /// Returns the ending that a byte of the file stands for; `None` for 0: another server, or no end.
+    /// Returns the ending for a byte of the file; `None` for 0, which is another server's call, or
+    /// a call without an end.
     pub(super) fn of_byte(byte: u8) -> Option<Self> {
         match byte {
             0 | 3 => None,
@@ -110,16 +111,16 @@ impl Ending {
 #[derive(Clone, Debug)]
 pub(super) struct Ledger(PathBuf);
 
-/// What a server writes.
+/// The files that a server writes.
 pub(super) struct ServerPages {
     ledger: Ledger,
     life: u32,
-    /// By the life of the client; at most [`OPEN`].
+    /// Open files by the life of the client; at most [`OPEN`].
     executed: HashMap<u32, File>,
     malformed: File,
 }
 
-/// What a client writes about one server.
+/// The files that a client writes about one server.
 pub(super) struct ClientPages {
     ended: File,
     answers: TimesWriter,
@@ -134,13 +135,13 @@ impl Ledger {
         OpenOptions::new().read(true).write(true).create_new(true).open(self.0.join(name))
     }
 
-    /// Returns what a server in its life `life` writes.
+    /// Creates the files of a server in its life `life`.
     pub(super) fn server(&self, life: u32) -> io::Result<ServerPages> {
         let malformed = self.create(&format!("malformed-{life}"))?;
         Ok(ServerPages { ledger: self.clone(), life, executed: HashMap::new(), malformed })
     }
 
-    /// Returns what a client in its life `life` writes about the server `index`.
+    /// Creates the files of a client in its life `life` about the server `index`.
     pub(super) fn client(&self, life: u32, index: usize) -> io::Result<ClientPages> {
         Ok(ClientPages {
             ended: self.create(&format!("ended-{life}-{index}"))?,
@@ -148,12 +149,13 @@ impl Ledger {
         })
     }
 
-    /// Returns a byte for each call of a client's life; 0 if this life of the server did not execute it.
+    /// Returns a byte for each call of a client's life; 0 if this life of the server did not
+    /// execute it.
     pub(super) fn executed(&self, server: u32, client: u32) -> io::Result<Vec<u8>> {
         self.read(&format!("executed-{server}-{client}"))
     }
 
-    /// Returns a byte for each call of a client's life, see [`Ending::of_byte`].
+    /// Returns a byte for each call of a client's life ([`Ending::of_byte`]).
     pub(super) fn ended(&self, client: u32, index: usize) -> io::Result<Vec<u8>> {
         self.read(&format!("ended-{client}-{index}"))
     }
@@ -179,23 +181,23 @@ impl Ledger {
         Ok(times.map(|times| times.last()).transpose()?.flatten().unwrap_or(0))
     }
 
-    /// Returns the file of records of the heap of a process in its life `life`.
-    pub(super) fn heap_writer(&self, life: u32) -> io::Result<File> {
-        self.create(&format!("heap-{life}"))
+    /// Creates the file of heap sizes of a process in its life `life`.
+    pub(super) fn heap_writer(&self, life: u32) -> io::Result<HeapWriter> {
+        self.create(&format!("heap-{life}")).map(HeapWriter::new)
     }
 
-    /// Returns times in seconds and what a process had allocated in kB.
+    /// Returns times in seconds and the allocated kB of a process.
     pub(super) fn heap(&self, life: u32) -> io::Result<Vec<(f64, f64)>> {
-        let bytes = self.read(&format!("heap-{life}"))?;
-        Ok(bytes.as_chunks().0.iter().map(heap::read_record).collect())
+        Ok(heap_file::read(&self.read(&format!("heap-{life}"))?))
     }
 
-    /// Returns what the witness writes.
+    /// Creates the file of the witness.
     pub(super) fn witness(&self) -> io::Result<TimesWriter> {
         self.create(PASSED).map(TimesWriter::new)
     }
 
-    /// Returns when plain UDP first carried a datagram at or after `time`; `None` if there is no witness, or it ended before.
+    /// Returns the first time at or after `time` at which plain UDP carried a datagram; `None` if
+    /// there is no witness, or it ended before.
     pub(super) fn first_pass(&self, time: u64) -> io::Result<Option<u64>> {
         self.first_since(PASSED, time)
     }
@@ -205,7 +207,7 @@ impl Ledger {
         Ok(times.map(|times| times.first_since(time)).transpose()?.flatten())
     }
 
-    /// Opens a file of times; `None` if its process was killed before it made it.
+    /// Opens a file of times; `None` if its process was killed before creating it.
     fn times(&self, name: &str) -> io::Result<Option<Times>> {
         match File::open(self.0.join(name)) {
             Ok(file) => Times::new(file).map(Some),
@@ -214,7 +216,7 @@ impl Ledger {
         }
     }
 
-    /// Reads a file that its process may not have made before it was killed.
+    /// Reads a file; it is empty if its process was killed before creating it.
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         match fs::read(self.0.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -224,7 +226,7 @@ impl Ledger {
 }
 
 impl ServerPages {
-    /// Records that a call was executed; `good` says whether its request was right.
+    /// Records the execution of a call; `good` is whether its request was right.
     pub(super) fn execute(&mut self, client: u32, number: u64, good: bool) -> io::Result<()> {
         if self.executed.len() >= OPEN && !self.executed.contains_key(&client) {
             let oldest = self.executed.keys().min().copied();
@@ -240,7 +242,7 @@ impl ServerPages {
             }
         };
         let mut before = [0];
-        // Nothing is read behind the end of the file: the call is new.
+        // Beyond the end of the file no byte is read: the call is new.
         file.read_at(&mut before, number)?;
         let what = match before {
             [0] if good => EXECUTED,
@@ -257,7 +259,7 @@ impl ServerPages {
 }
 
 impl ClientPages {
-    /// Records the end of a call at the time `now`.
+    /// Records the end of a call at `now`.
     pub(super) fn end(&mut self, number: u64, ending: Ending, now: u64) -> io::Result<()> {
         self.ended.write_all_at(&[ending.byte()], number)?;
         if ending == Ending::Answered { self.answers.add(now) } else { Ok(()) }

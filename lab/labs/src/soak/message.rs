@@ -1,5 +1,5 @@
-//! Messages: their contents are a function of the call and of their length, so that a byte of another call, or of another
-//! place, is noticed.
+//! Messages: their contents are a function of the call and of their length, so that a byte of
+//! another call, or of another offset, is detected.
 
 use std::sync::LazyLock;
 
@@ -12,24 +12,25 @@ pub(super) const HEADER: usize = 20;
 
 const MAGIC: u32 = 0x5350_4130;
 
-/// Bytes that are drawn together.
+/// Bytes that are copied together.
 const BLOCK: usize = 4_096;
 
-/// Random bytes. Each block of a message is a copy from a place of its own: a copy leaves the processor to the transport.
+/// Random bytes. Each block of a message is copied from a different offset; copies are cheap and
+/// leave the processor to the transport.
 static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut noise = vec![0; 64 * BLOCK];
     SmallRng::seed_from_u64(MAGIC.into()).fill_bytes(&mut noise);
     noise
 });
 
-/// Which of the two messages of a call.
+/// A message of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum MessageKind {
     Request,
     Reply,
 }
 
-/// A call, as both sides know it.
+/// A call, as both sides derive it from a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     /// The life of the client: a restarted client has another one.
@@ -49,18 +50,18 @@ impl Call {
         header[4..8].copy_from_slice(&self.client.to_le_bytes());
         header[8..16].copy_from_slice(&self.number.to_le_bytes());
         header[16..].copy_from_slice(&self.reply.to_le_bytes());
-        self.fill(rest, Part::Request);
+        self.fill(rest, MessageKind::Request);
         bytes.into()
     }
 
     /// Returns the reply.
     pub(super) fn reply(&self) -> Bytes {
         let mut bytes = vec![0; self.reply as usize];
-        self.fill(&mut bytes, Part::Reply);
+        self.fill(&mut bytes, MessageKind::Reply);
         bytes.into()
     }
 
-    /// Reads the header of a request; `None` if it is no request.
+    /// Parses the header of a request; `None` if it is malformed.
     pub(super) fn of(request: &[u8]) -> Option<Self> {
         let header = request.first_chunk::<HEADER>()?;
         let word = |at: usize| header[at..at + 4].try_into().map(u32::from_le_bytes).ok();
@@ -78,9 +79,10 @@ impl Call {
         reply == self.reply()
     }
 
-    /// Fills `bytes` with what this call has there.
-    fn fill(&self, bytes: &mut [u8], part: Part) {
-        let key = u64::from(self.client) << 40 ^ self.number << 1 ^ u64::from(part == Part::Reply);
+    /// Fills `bytes` with the content of this call's message.
+    fn fill(&self, bytes: &mut [u8], kind: MessageKind) {
+        let key =
+            u64::from(self.client) << 40 ^ self.number << 1 ^ u64::from(kind == MessageKind::Reply);
         let seed = mixed(key ^ (bytes.len() as u64) << 20);
         for (index, block) in bytes.chunks_mut(BLOCK).enumerate() {
             let at = mixed(seed ^ index as u64) as usize % (NOISE.len() - BLOCK);
@@ -89,8 +91,8 @@ impl Call {
     }
 }
 
-/// Returns the lengths of request and reply of a call: most are short, some take several packets, few need grants.
-/// `least` is the shortest reply that the transport carries.
+/// Returns the lengths of request and reply of a call: most are short, some take several packets,
+/// few need grants. `least` is the shortest reply that the transport carries.
 pub(super) fn lengths(seed: u64, client: u32, number: u64, least: u32) -> (usize, u32) {
     let drawn = mixed(seed ^ mixed(u64::from(client) << 40 ^ number));
     let length = |drawn: u64, least: u64| {
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_byte_another_call_and_another_length_are_noticed() {
+    fn a_wrong_byte_another_call_and_another_length_are_detected() {
         let call = Call { client: 3, number: 77, reply: 3_000 };
         let reply = call.reply().to_vec();
         for at in [0, 1_499, 2_999] {

@@ -15,27 +15,28 @@ use super::transport::Transport;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;
 
-/// What a server receives from the lab.
+/// The instructions for a server.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ServerPart {
+pub(super) struct ServerTask {
     pub(super) transport: Transport,
     pub(super) ledger: PathBuf,
     pub(super) life: u32,
-    /// Address that it listens on, and the port; 0 in its first life.
+    /// Address to listen on.
     pub(super) at: Ipv4Addr,
+    /// Port to listen on; 0 for any, in the first life.
     pub(super) port: u16,
     pub(super) traces: Option<PathBuf>,
 }
 
-/// Serves until it has to stop.
-pub(super) fn serve(part: &ServerPart, control: &mut Control) -> Result<Value, Error> {
+/// Serves until it is stopped.
+pub(super) fn serve(task: &ServerTask, control: &mut Control) -> Result<Value, Error> {
     control.end_with_parent()?;
     signals::ignore_interrupts()?;
     let doing = || "write the ledger".to_owned();
-    let ledger = Ledger::at(&part.ledger);
-    let mut pages = ledger.server(part.life).doing(doing)?;
-    heap::record(&ledger, part.life).doing(|| "record the heap".to_owned())?;
-    let endpoint = part.transport.open(part.at, part.port, true, part.traces.as_deref())?;
+    let ledger = Ledger::at(&task.ledger);
+    let mut pages = ledger.server(task.life).doing(doing)?;
+    heap::record(&ledger, task.life).doing(|| "record the heap".to_owned())?;
+    let endpoint = task.transport.open(task.at, task.port, true, task.traces.as_deref())?;
     let shut_down = endpoint.clone();
     control.stop().wake_with(move || shut_down.shutdown());
     control.ready(endpoint.local_addr())?;
@@ -57,7 +58,7 @@ pub(super) fn serve(part: &ServerPart, control: &mut Control) -> Result<Value, E
                 "no call".into()
             }
         };
-        // A client that has ended is not waited for.
+        // The client may have ended.
         let _ = request.reply(reply);
     }
 }

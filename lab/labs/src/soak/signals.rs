@@ -13,11 +13,12 @@ use apus_testbed::error::{Doing, Error};
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Catches the first SIGINT or SIGTERM; the second one ends the process immediately.
+    /// Catches the first SIGINT or SIGTERM; the second ends the process immediately.
     pub(super) fn catch() -> Result<Self, Error> {
         let interrupt = Self::default();
         for signal in [SIGINT, SIGTERM] {
-            // The order matters: at the first signal the conditional shutdown must still see `false`.
+            // The order matters: at the first signal the conditional shutdown must still see
+            // `false`.
             flag::register_conditional_shutdown(signal, 1, interrupt.0.clone())
                 .and_then(|_| flag::register(signal, interrupt.0.clone()))
                 .doing(|| "catch signals".to_owned())?;
@@ -30,8 +31,8 @@ impl Interrupt {
     }
 }
 
-/// Lets a client or server run on when the terminal interrupts the group of processes that it is in: its parent ends it,
-/// after it has reported.
+/// Lets a client or server continue when the terminal interrupts its process group: its parent ends
+/// it after its report.
 pub(super) fn ignore_interrupts() -> Result<(), Error> {
     flag::register(SIGINT, Arc::default()).map(drop).doing(|| "catch signals".to_owned())
 }

@@ -1,4 +1,4 @@
-//! Times by the common monotonic clock, in order, in a file: one a millisecond at most.
+//! Files of times of the common monotonic clock, in order: at most one per millisecond.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 /// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;
 
-/// A file that times are added to.
+/// A file that times are appended to.
 pub(super) struct TimesWriter {
     file: File,
     /// Millisecond of the last time.
@@ -20,7 +20,8 @@ impl TimesWriter {
         Self { file, last: 0 }
     }
 
-    /// Adds the time `now`, unless there is one of its millisecond. Times do not decrease.
+    /// Appends the time `now`, unless the file has a time of this millisecond. Times must not
+    /// decrease.
     pub(super) fn add(&mut self, now: u64) -> io::Result<()> {
         if now / MILLISECOND == self.last {
             return Ok(());
@@ -37,7 +38,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Reads the times that are in the file now.
+    /// Returns the current content of the file.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let count = file.metadata()?.len() / 8;
         Ok(Self { file, count })

@@ -1,4 +1,4 @@
-//! The transports that are soaked, and the endpoints that use them.
+//! The transports under test, and their endpoints.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use apus_testbed::error::Error;
 
-/// How the messages travel.
+/// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Transport {
@@ -22,11 +22,12 @@ pub(super) enum Transport {
     Ip,
 }
 
-/// A call that takes longer is written to the time trace, so that the folder of traces is in use.
+/// Duration of a call beyond which a time trace is written, so that the folder of traces is in use.
 const SLOW: Duration = Duration::from_millis(20);
 
-/// Sessions of silent clients that a server remembers. The default of 100,000 would fill for as long as a soak lasts, some
-/// hundred bytes for each client that is killed, and look like a leak; this many are there when the warm-up ends.
+/// Sessions of silent clients that a server remembers. The default of 100,000 would fill throughout
+/// a soak, some hundred bytes per killed client, and look like a leak; this number is reached
+/// before the warm-up ends.
 const DORMANT_SESSIONS: u64 = 8;
 
 impl Transport {
@@ -49,7 +50,8 @@ impl Transport {
         }
     }
 
-    /// Opens an endpoint at `port` of the address `at`; 0 is any free port. Time traces go to `traces`.
+    /// Opens an endpoint at `port` of the address `at`; 0 is any free port. Time traces are written
+    /// to `traces`.
     pub(super) fn open(
         self,
         at: Ipv4Addr,
@@ -60,10 +62,10 @@ impl Transport {
         let address = SocketAddr::from((at, port));
         let config = Config::builder().max_dormant_sessions(DORMANT_SESSIONS).build();
         let mut builder: EndpointBuilder = Endpoint::builder()
-            .config(config.expect("the number is in its range"))
+            .config(config.expect("a number in its range"))
             .poll_mode(PollMode::Block)
             .local(self == Self::Memory)
-            // Inspection is no part of this, and its folder is not the one of the lab.
+            // Introspection is not under test, and its folder is outside the lab.
             .observable(false)
             .serve(serve);
         if self == Self::Ip {

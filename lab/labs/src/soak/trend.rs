@@ -1,4 +1,4 @@
-//! Growth of a process: its memory and its descriptors over time, as a line with what is noise.
+//! Trends: growth of a process's memory and descriptors over time, with its noise.
 
 use std::fs;
 
@@ -8,15 +8,15 @@ use apus_report::result::rounded;
 
 /// Sizes of a process at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct ProcessSample {
     pub(super) seconds: f64,
-    /// Memory of the process alone. Pages of the program come when a fault first needs their code, and rings of other processes come and
-    /// go with these: the process keeps neither.
+    /// Anonymous memory. Pages of the program, loaded on first use, and rings shared with other
+    /// processes do not count: the process does not keep them.
     pub(super) anonymous_kb: f64,
     pub(super) descriptors: f64,
 }
 
-impl Sample {
+impl ProcessSample {
     /// Reads the sizes of a process; `None` if it has ended.
     pub(super) fn of(pid: u32, seconds: f64) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -34,20 +34,22 @@ pub(super) struct Trend {
     pub(super) last: f64,
     /// Growth in a minute.
     pub(super) per_minute: f64,
-    /// What the growth may be by chance: twice the standard error of the slope.
+    /// Growth that may be chance: twice the standard error of the slope.
     pub(super) noise: f64,
     /// Whether the growth is above the noise.
     pub(super) grows: bool,
 }
 
-/// Share of the run that is not counted, and the least number of seconds: tables and buffers fill up to their usual size.
+/// Share of the run that is not counted, and its least number of seconds: tables and buffers grow
+/// to their usual size.
 const WARM_UP: f64 = 0.25;
 const WARM_UP_SECONDS: f64 = 20.0;
 
-/// Blocks whose least values the line goes through: what a process keeps. What it uses for a moment, as long as calls wait for a
-/// server that is paused, comes and goes: through means the line rose on one side or the other in each run, by 20 kB a minute,
-/// while the least values stayed the same to the page (docs/perf-log.md, 2026-11-26). Neighbouring samples resemble each
-/// other; as single values they would make the noise look smaller than it is.
+/// Number of blocks; the line is fitted to the least value of each, which is the memory that a
+/// process keeps. Memory in temporary use, for calls that wait for a paused server, comes and goes:
+/// with block means, the line of one side or the other rose by 20 kB per minute in each run, while
+/// the least values were the same to the page (lab/log, 2026-11-26). Neighbouring samples
+/// are correlated; single samples would make the noise look too small.
 const BLOCKS: usize = 10;
 
 impl Trend {
@@ -83,7 +85,7 @@ impl Trend {
             last: last.1,
             per_minute: rounded(slope * 60.0),
             noise: rounded(noise * 60.0),
-            // Rounding leaves a slope of constant values that is not quite zero.
+            // Rounding leaves constant values with a slope that is not exactly zero.
             grows: slope > noise && slope * 60.0 > 1e-6,
         })
     }
@@ -118,9 +120,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_for_a_moment_is_no_growth() {
+    fn temporary_use_is_no_growth() {
         let mut values = values(0.0, 5.0);
-        // More and more of them towards the end.
+        // Increasingly frequent towards the end.
         (0..20u32).for_each(|at| values[(400 - at * at) as usize - 1].1 += 1_000.0);
         assert!(!Trend::fit(&values).unwrap().grows);
     }
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn this_process_has_memory_and_descriptors() {
-        let sample = Sample::of(std::process::id(), 1.0).unwrap();
+        let sample = ProcessSample::of(std::process::id(), 1.0).unwrap();
         assert!(sample.anonymous_kb > 100.0 && sample.descriptors >= 3.0, "{sample:?}");
     }
 }

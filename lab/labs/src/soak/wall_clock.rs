@@ -6,7 +6,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 
 use apus_testbed::error::{Doing, Error};
 
-/// Seconds of a step: more than any time that an endpoint waits for something. The longest is `peer_idle_secs_max`, 120 s.
+/// Seconds of a step: more than the longest timeout of an endpoint, `peer_idle_secs_max` (120 s).
 const STEP: i64 = 200;
 
 /// The direction of a step.
@@ -33,11 +33,11 @@ impl Direction {
     }
 }
 
-/// The right to step the wall clock. One campaign at a time has it stepped.
+/// The right to step the wall clock. Only one campaign at a time steps it.
 pub(super) struct WallClock(Mutex<()>);
 
 impl WallClock {
-    /// Returns the right.
+    /// Checks for the right.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl WallClock {
         Ok(Self(Mutex::new(())))
     }
 
-    /// Steps the clock, lets `during` happen, and steps it back.
+    /// Steps the clock, calls `during`, and steps it back.
     pub(super) fn stepped(
         &self,
         direction: Direction,
@@ -58,14 +58,14 @@ impl WallClock {
         let _alone = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let step = |seconds| set_by(seconds).doing(|| "step the wall clock".to_owned());
         step(direction.seconds())?;
-        // The clock is right afterwards, also if that fails.
-        let happened = during();
+        // The clock is stepped back even if this fails.
+        let result = during();
         step(-direction.seconds())?;
-        happened
+        result
     }
 }
 
-/// Sets the clock to its present time and `seconds`.
+/// Moves the clock by `seconds`.
 fn set_by(seconds: i64) -> std::io::Result<()> {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Realtime);
     Ok(clock_settime(ClockId::Realtime, Timespec { tv_sec: tv_sec + seconds, tv_nsec })?)

@@ -1,7 +1,8 @@
-//! A witness: plain UDP between the hosts of a campaign, which shows from when the network itself carries datagrams again.
+//! The witness: plain UDP between the hosts of a campaign, which shows when the network carries
+//! datagrams again.
 //!
-//! A kernel may keep the first datagram after *link up* for a second, while it asks once more for the address of its
-//! neighbour. No transport can recover before that.
+//! A kernel may hold the first datagram after *link up* for a second, while it resolves the address
+//! of its neighbour again. No transport can recover before that.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -16,21 +17,22 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;
 
-/// Time between two datagrams: small beside a second, and nothing beside the calls of the clients.
+/// Time between two datagrams: short compared with a second, and a negligible load compared with
+/// the calls of the clients.
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// What an end of the witness receives from the lab.
+/// The instructions for an end of the witness.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum WitnessPart {
-    /// Returns each datagram.
+pub(super) enum WitnessTask {
+    /// Echoes datagrams.
     Echo,
-    /// Sends datagrams to `echo`, and records when one comes back.
+    /// Sends datagrams to `echo`, and records when one returns.
     Probe { ledger: PathBuf, echo: SocketAddr },
 }
 
-/// Is an end of the witness until it has to stop.
-pub(super) fn run(part: &WitnessPart, control: &mut Control) -> Result<(), Error> {
+/// Runs an end of the witness until it is stopped.
+pub(super) fn run(task: &WitnessTask, control: &mut Control) -> Result<(), Error> {
     control.end_with_parent()?;
     signals::ignore_interrupts()?;
     let open = || {
@@ -40,14 +42,14 @@ pub(super) fn run(part: &WitnessPart, control: &mut Control) -> Result<(), Error
     };
     let (socket, address) = open().doing(|| "open a UDP socket".to_owned())?;
     control.ready(address)?;
-    match part {
-        WitnessPart::Echo => echo(&socket, control),
-        WitnessPart::Probe { ledger, echo } => probe(&socket, *echo, &Ledger::at(ledger), control),
+    match task {
+        WitnessTask::Echo => echo(&socket, control),
+        WitnessTask::Probe { ledger, echo } => probe(&socket, *echo, &Ledger::at(ledger), control),
     }
 }
 
 fn echo(socket: &UdpSocket, control: &Control) -> Result<(), Error> {
-    let doing = || "return datagrams".to_owned();
+    let doing = || "echo datagrams".to_owned();
     socket.set_read_timeout(Some(INTERVAL)).doing(doing)?;
     let mut datagram = [0; 8];
     while !control.stop().is_asked() {
@@ -86,7 +88,7 @@ fn probe(
     Ok(())
 }
 
-/// Returns what was received; `None` if there is nothing yet, or the network is down.
+/// Returns the received datagram; `None` if there is none yet, or the network is down.
 fn received(result: io::Result<(usize, SocketAddr)>) -> io::Result<Option<(usize, SocketAddr)>> {
     use io::ErrorKind::{
         ConnectionRefused, HostUnreachable, Interrupted, NetworkDown, NetworkUnreachable, TimedOut,

@@ -1,10 +1,11 @@
 //! SIRD, a transport whose receivers schedule their own link and learn from senders which of theirs are busy.
 //!
-//! SIRD (Prasopoulos et al., NSDI 2025) as published: short messages are sent at once, longer ones ask for credit first.
-//! A receiver gives credit packet by packet, at the pace of its link, in SRPT order. All credit that has not come back as data
-//! stays below a limit, and that of each sender below one of its own, which falls while the sender says that credit waits with
-//! it, or while switches mark its packets. `lab/adr/0074-sird-as-published.md` lists what is modelled, what is not,
-//! and the source of each parameter.
+//! SIRD (Prasopoulos et al., NSDI 2025) as published: short messages are sent at once, longer ones
+//! ask for credit first. A receiver gives credit packet by packet, at the pace of its link, in SRPT
+//! order. All credit that has not come back as data stays below a limit, and that of each sender
+//! below one of its own, which falls while the sender says that credit waits with it, or while
+//! switches mark its packets. `lab/adr/0015-sird-as-published.md` lists what is modelled, what is
+//! not, and the source of each parameter.
 //!
 //! ```text
 //!   host

@@ -9,7 +9,7 @@
 //!   outstanding: what is not delivered is no goodput.
 //! - In the whole run, the bytes sent again are at most twice those that were dropped, and [`A_LITTLE`].
 //!
-//! Source: [ADR 26 of the tools](../../../adr/0026-an-overload-ends-with-its-cause.md).
+//! Source: lab ADR 10.
 
 use apus_wire::{Body, Role};
 

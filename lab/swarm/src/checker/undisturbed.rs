@@ -6,7 +6,7 @@
 //! - What succeeds without the attack succeeds with it.
 //! - A call takes at most [`SLOWER`] times as long, and [`GRACE`] resend intervals more. Rationale: packets of the attack
 //!   use the link, and change which of several messages is sent first; what takes microseconds may wait for a message
-//!   that takes a millisecond. The attacks of docs/security.md delayed calls by seconds.
+//!   that takes a millisecond. The attacks of docs/attacks.md delayed calls by seconds.
 //! - Goodput: the honest calls, in all, take at most [`GOODPUT`] tenths longer, and the same grace.
 //!
 //! The hostile host may use up to a tenth of its link, so that the links of the others have room for the load.

@@ -63,10 +63,11 @@ const RESEND_BYTES: u64 = 200;
 /// Maximum resend interval. Calls that would need a longer one are removed.
 const MAX_RESEND_INTERVAL: Nanos = 200 * MILLISECOND;
 
-/// Raises resend intervals for these calls, and removes calls that would need more than the maximum. A quarter of a
-/// server's link must carry the retransmissions if all calls wait for that server. With shorter intervals,
-/// retransmissions, which are sent first, can displace all other packets (ADR 21): RESENDs in any case, and the
-/// unscheduled bytes of requests for which a server has no memory.
+/// Raises resend intervals for these calls, and removes calls that would need more than the
+/// maximum. A quarter of a server's link must carry the retransmissions if all calls wait for that
+/// server. With shorter intervals, retransmissions, which are sent first, can displace all other
+/// packets (lab ADR 5): RESENDs in any case, and the unscheduled bytes of requests for which a
+/// server has no memory.
 pub(super) fn with_longer_intervals(
     config: &Config,
     fabric: &Settings,

@@ -111,12 +111,12 @@ impl SealedEnd {
     }
 
     pub(super) fn next_timeout(&self) -> Option<Nanos> {
-        self.handle.next_due()
+        self.handle.next_due().map(|due| due.as_nanos() as Nanos)
     }
 
     pub(super) fn handle_timeout(&mut self, now: Nanos) {
         self.set_time(now);
-        if self.handle.next_due().is_some_and(|due| due <= now) {
+        if self.next_timeout().is_some_and(|due| due <= now) {
             self.transmit.handle_timeout();
         }
     }

@@ -5,7 +5,8 @@
 //! class has its own queue.
 //!
 //! The level is the IP precedence: the upper three bits of the traffic class, which are also the
-//! upper three of the DSCP. Level 7 is the highest. apus writes its levels there (docs/adr/0008).
+//! upper three of the DSCP. Level 7 is the highest. apus writes its levels there (`class` of
+//! `apus-socket`).
 //!
 //! # The buffer
 //!
@@ -183,7 +184,7 @@ fn explain(error: Error) -> Error {
     }
 }
 
-/// Why no other mechanism delays packets: lab/adr/0017.
+/// Why no other mechanism delays packets: lab ADR 1.
 const NO_OTHER_DELAY: &str = ". Only the kernel can delay packets without taking time from what is \
      measured, so there is no other way; leave --delay out";
 

@@ -1,7 +1,7 @@
-//! Programs in C and C++, compiled against the header and the static library, and run: the examples
-//! and a program of misuse, with AddressSanitizer where the compiler has it.
+//! C and C++ programs, compiled against the header and the static library and run: the examples and
+//! a program that misuses the API, with AddressSanitizer where the compiler supports it.
 //!
-//! Without a compiler the tests say so and pass.
+//! Without a compiler the tests print that and pass.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -16,21 +16,21 @@ struct Compiler {
 const C: Compiler = Compiler { program: "cc", standard: "-std=c11" };
 const CXX: Compiler = Compiler { program: "c++", standard: "-std=c++17" };
 
-/// Flags that find mistakes: a warning is an error.
+/// Warning flags; a warning is an error.
 const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L"];
 
 const ADDRESS_SANITIZER: [&str; 2] = ["-fsanitize=address,undefined", "-g"];
 
-/// What the static library needs of the system.
+/// System libraries needed by the static library.
 const LIBRARIES: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
 
-/// The folder of this test's executable, which has the library as well.
+/// The folder of this test's executable and of the library.
 fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_owned()
 }
 
 impl Compiler {
-    /// Compiles a program with the static library. The error is what the compiler wrote.
+    /// Compiles a program with the static library. The error is the compiler's output.
     fn compile(self, source: &Path, output: &Path, flags: &[&str]) -> Result<(), String> {
         let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
         let result = Command::new(self.program)
@@ -49,7 +49,7 @@ impl Compiler {
         if result.status.success() { Ok(()) } else { Err(text) }
     }
 
-    /// Returns whether the compiler can build and link anything with these flags.
+    /// Returns whether the compiler can build and link a program with these flags.
     fn works(self, flags: &[&str]) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("nothing.c");
@@ -70,7 +70,7 @@ impl Compiler {
         works
     }
 
-    /// Compiles and runs a program, and returns what it printed; `None` without a compiler.
+    /// Compiles and runs a program, and returns its output; `None` without a compiler.
     fn run(self, source: &str) -> Option<String> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
         let flags = [&ADDRESS_SANITIZER[..], &[]].into_iter().find(|flags| self.works(flags))?;
@@ -116,7 +116,7 @@ fn options_seal_packets_and_counters_can_be_read() {
     }
 }
 
-/// The sanitizer would find a mistake of these programs: it finds one that is made.
+/// Verifies that the sanitizer works: it finds a deliberate error.
 #[test]
 fn the_sanitizer_finds_a_buffer_that_is_not_freed() {
     if !C.works(&ADDRESS_SANITIZER) {
@@ -124,8 +124,13 @@ fn the_sanitizer_finds_a_buffer_that_is_not_freed() {
     }
     let source =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/echo.c"));
-    // Nothing frees the endpoint of the event loop any more, and nothing points to it either.
-    let source = source.unwrap().replace("apus_endpoint_free(events);", "events = NULL;");
+    // Nothing frees the responses of the event loop any more, and nothing points to them. All endpoints
+    // are freed, so that no thread of theirs has a pointer when the program ends.
+    let (freed, forgotten) =
+        ("apus_buffer_free(response);", "memset(response, 0, sizeof *response);");
+    let source = source.unwrap();
+    assert!(source.contains(freed));
+    let source = source.replace(freed, forgotten);
     let folder = tempfile::tempdir().unwrap();
     let (file, program) = (folder.path().join("leak.c"), folder.path().join("leak"));
     std::fs::write(&file, source).unwrap();

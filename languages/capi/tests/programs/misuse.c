@@ -1,4 +1,4 @@
-/* Every function with null pointers and with arguments that are not valid: an error, and no crash. */
+/* Every function with null pointers and invalid arguments: an error and no crash. */
 #include <apus.h>
 
 #include <stdio.h>

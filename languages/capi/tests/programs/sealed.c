@@ -1,4 +1,5 @@
-/* Sealed packets by options, and counters: endpoints with one secret understand each other, one with another does not. */
+/* Sealed packets by options, and counters: endpoints with the same secret communicate, one with another
+ * secret does not. */
 #include <apus.h>
 
 #include <fcntl.h>
@@ -17,7 +18,8 @@ static void check(apus_status status, const apus_error *error, const char *what)
     }
 }
 
-/* Writes a secret that only this user can read, and returns the options that name it. The caller frees them. */
+/* Writes a secret that only this user can read. Returns the options that name it, which the caller
+ * frees. */
 static char *options_with_secret(char letter)
 {
     static const char format[] = "[security]\nmode = 'secret'\nsecret = '%s'\n";

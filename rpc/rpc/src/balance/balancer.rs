@@ -11,51 +11,52 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use tower_service::Service;
 
-/// Sends each call to one of the servers of a service: of two drawn at random, to the one whose outstanding calls take less time by
-/// its measured round trip.
+/// Sends each call to one of the servers of a service: draws two at random, and picks the one whose
+/// outstanding calls take less time by its measured round trip.
 ///
-/// A server that refuses calls because it drains, ends or is not ready, or that fails three times in a row without a trace of
-/// execution, is ejected. It is asked for its [`Health`](crate::Health) and gets calls again when it is ready. If all are ejected, calls are sent
-/// nevertheless: a wrong suspicion must not take the service away.
+/// A server is ejected if it refuses calls because it drains, ends or is not ready, or if three
+/// calls in a row fail without a sign of execution. The balancer polls its
+/// [`Health`](crate::Health), and sends calls again when it is ready. If all servers are ejected,
+/// calls are sent nevertheless: a wrong suspicion must not make the service unavailable.
 ///
-/// A clone is cheap, and shares what is known about the servers.
+/// Clones are cheap, and share the state of the servers.
 #[derive(Clone, Debug)]
 pub struct Balance {
-    shared: Arc<Shared>,
+    shared: Arc<SharedBalance>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedBalance {
     endpoint: Endpoint,
-    state: Mutex<State>,
+    state: Mutex<MemberState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct MemberState {
     servers: Servers,
     members: Arc<Members>,
 }
 
 impl Balance {
-    /// Returns a balancer over servers, which calls them through `endpoint`.
+    /// Creates a balancer over servers that are called through `endpoint`.
     #[must_use]
     pub fn new(endpoint: Endpoint, servers: Servers) -> Self {
         let members = Members::default().renewed(&endpoint, &servers.addresses());
-        let state = Mutex::new(State { servers, members: Arc::new(members) });
-        Self { shared: Arc::new(Shared { endpoint, state }) }
+        let state = Mutex::new(MemberState { servers, members: Arc::new(members) });
+        Self { shared: Arc::new(SharedBalance { endpoint, state }) }
     }
 
-    /// Returns the number of servers, and the number of those that are not ejected.
+    /// Returns the number of servers, and the number of servers that are not ejected.
     #[must_use]
     pub fn servers(&self) -> (usize, usize) {
         let members = self.members();
         (members.len(), members.available())
     }
 
-    /// Returns the members, renewed if the addresses have changed.
+    /// Returns the members, updated if the addresses have changed.
     fn members(&self) -> Arc<Members> {
         let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // An error says that the addresses never change again.
+        // An error means that the addresses never change again.
         if state.servers.addresses.has_changed().unwrap_or(false) {
             let addresses = state.servers.addresses.borrow_and_update().clone();
             state.members = Arc::new(state.members.renewed(&self.shared.endpoint, &addresses));

@@ -1,4 +1,4 @@
-//! The servers of a name as changes, for balancers of tower.
+//! The servers of a name as a stream of changes, for tower's balancers.
 
 use super::servers::Servers;
 use crate::client::Channel;
@@ -12,25 +12,26 @@ use std::task::{Context, Poll};
 use tokio::sync::watch;
 use tower::discover::Change;
 
-/// A [`tower::discover::Discover`] over the servers of a name: a [`Channel`] for each address that appears, and the address of each
-/// that goes. For [`tower`'s own balancers](https://docs.rs/tower/latest/tower/balance); [`Balance`](crate::Balance) needs none.
+/// A [`tower::discover::Discover`] over the servers of a name: a [`Channel`] for each new address,
+/// and the address of each removed server. For [`tower`'s own
+/// balancers](https://docs.rs/tower/latest/tower/balance); [`Balance`](crate::Balance) needs none.
 ///
-/// It ends when the addresses will never change again, as those of a list.
+/// It ends when the addresses will never change again, as in a list.
 pub struct Discover {
     endpoint: Endpoint,
     servers: Servers,
     known: Vec<SocketAddr>,
-    /// Changes that were not taken: removals first, so that no balancer has more servers than there are.
+    /// Changes not taken yet: removals first, so that no balancer has more servers than exist.
     changes: VecDeque<Change<SocketAddr, Channel>>,
     /// Ready when the addresses have changed; `None` if they never will.
     changed: Option<Changed>,
 }
 
-/// Waits for a change, and returns whether further ones may come.
+/// Waits for a change, and returns whether further changes are possible.
 type Changed = Pin<Box<dyn Future<Output = (watch::Receiver<Vec<SocketAddr>>, bool)> + Send>>;
 
 impl Discover {
-    /// Returns the changes of `servers`, whose channels call through `endpoint`.
+    /// Returns the changes of `servers`, with channels that call through `endpoint`.
     #[must_use]
     pub fn new(endpoint: Endpoint, servers: Servers) -> Self {
         let changed = wait(servers.addresses.clone());
@@ -45,7 +46,7 @@ impl Discover {
         discover
     }
 
-    /// Compares the addresses with those that are known.
+    /// Compares the addresses with the known ones.
     fn renew(&mut self) {
         let found = self.servers.addresses();
         let gone = self.known.iter().filter(|address| !found.contains(address));

@@ -1,26 +1,26 @@
-//! The servers that a balancer has, and the choice among them.
+//! The servers of a balancer, and the choice among them.
 
-use super::server::Server;
+use super::server::BalancedServer;
 use crate::client::Channel;
 use crate::message::Attempts;
 use apus::tokio::Endpoint;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The servers at a time.
+/// The servers at one point in time.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    servers: Vec<Arc<Server>>,
+    servers: Vec<Arc<BalancedServer>>,
 }
 
 impl Members {
-    /// Returns the members at these addresses. What is known about those that stay is kept.
+    /// Returns the members at these addresses. Members that stay keep their state.
     pub(super) fn renewed(&self, endpoint: &Endpoint, addresses: &[SocketAddr]) -> Self {
         let servers = addresses.iter().map(|address| {
             let known = self.servers.iter().find(|server| server.address() == *address);
-            known
-                .cloned()
-                .unwrap_or_else(|| Arc::new(Server::new(Channel::new(endpoint.clone(), *address))))
+            known.cloned().unwrap_or_else(|| {
+                Arc::new(BalancedServer::new(Channel::new(endpoint.clone(), *address)))
+            })
         });
         Self { servers: servers.collect() }
     }
@@ -33,15 +33,17 @@ impl Members {
         self.servers.iter().filter(|server| !server.is_ejected()).count()
     }
 
-    /// Chooses the cheaper one of two servers drawn at random, of those that are not ejected and had no attempt; if there is none,
-    /// of those that had no attempt; then of all, unless the call must go elsewhere.
+    /// Draws two servers at random and returns the cheaper one. Draws from the servers that are not
+    /// ejected and had no attempt; if there are none, from the servers without an attempt; if there
+    /// are none, from all servers, unless the call must not go to the same server again.
     pub(super) fn choose(
         &self,
         attempts: Option<&Attempts>,
         only_elsewhere: bool,
-    ) -> Option<Arc<Server>> {
-        let tried =
-            |server: &Server| attempts.is_some_and(|attempts| attempts.contains(server.address()));
+    ) -> Option<Arc<BalancedServer>> {
+        let tried = |server: &BalancedServer| {
+            attempts.is_some_and(|attempts| attempts.contains(server.address()))
+        };
         self.cheaper_of_two(|server| !server.is_ejected() && !tried(server))
             .or_else(|| {
                 (!only_elsewhere).then(|| self.cheaper_of_two(|server| !server.is_ejected()))?
@@ -50,7 +52,10 @@ impl Members {
             .or_else(|| (!only_elsewhere).then(|| self.cheaper_of_two(|_| true))?)
     }
 
-    fn cheaper_of_two(&self, eligible: impl Fn(&Server) -> bool) -> Option<Arc<Server>> {
+    fn cheaper_of_two(
+        &self,
+        eligible: impl Fn(&BalancedServer) -> bool,
+    ) -> Option<Arc<BalancedServer>> {
         let count = self.servers.iter().filter(|server| eligible(server)).count();
         let nth = |n| self.servers.iter().filter(|server| eligible(server)).nth(n);
         if count < 2 {

@@ -1,4 +1,10 @@
-//! Balancing: calls to any of several servers, and the names that they come from.
+//! Balancing: distributes calls over several servers, and resolves their names.
+//!
+//! Two servers are drawn, and the one whose outstanding calls take less time gets the call: round
+//! robin delays every tenth call for one slow server of ten, and at microseconds load reports are
+//! too old. A refusal ejects a server at once, three losses in a row do as well; an ejected server
+//! is asked for its health. A draining server stays until 200 ms passed without a refusal, because
+//! a call that arrives after its end is `Unknown`.
 
 mod balancer;
 #[cfg(feature = "discover")]
@@ -12,7 +18,7 @@ mod servers;
 
 pub use balancer::Balance;
 
-/// Where the addresses of servers come from.
+/// Sources of server addresses.
 pub mod names {
     #[cfg(feature = "discover")]
     pub use super::discover::Discover;

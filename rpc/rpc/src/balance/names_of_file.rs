@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Returns servers whose addresses are in a file, one `address:port` on a line; `#` begins a comment. The file is read again
-/// every `interval`. While it is missing or malformed, the last addresses stay: a half-written file takes no server away.
+/// Returns servers whose addresses are in a file, one `address:port` per line; `#` starts a
+/// comment. The file is reread every `interval`. While it is missing or malformed, the last
+/// addresses stay, so a half-written file removes no server.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or a line is malformed; the message has its number.
+/// The file cannot be read, or a line is malformed; the message contains its number.
 ///
 /// # Panics
 ///
@@ -23,7 +24,8 @@ pub fn file(path: impl Into<PathBuf>, interval: Duration) -> io::Result<Servers>
     let task = tokio::spawn(async move {
         loop {
             tokio::time::sleep(interval).await;
-            // Reading some lines of a local file takes less than handing it to another thread.
+            // Reading a few lines of a local file takes less time than passing the task to another
+            // thread.
             let Ok(text) = std::fs::read_to_string(&path) else { continue };
             let Ok(found) = parse(&text) else { continue };
             sender.send_if_modified(|known| {
@@ -36,11 +38,11 @@ pub fn file(path: impl Into<PathBuf>, interval: Duration) -> io::Result<Servers>
     Ok(Servers { addresses, _task: Some(Watching(task)) })
 }
 
-/// Returns the addresses in the text of such a file, without those that occur twice.
+/// Returns the addresses in the text of such a file, without duplicates.
 ///
 /// # Errors
 ///
-/// A line is malformed; the message has its number.
+/// A line is malformed; the message contains its number.
 pub fn parse(text: &str) -> io::Result<Vec<SocketAddr>> {
     let mut addresses = Vec::new();
     for (number, line) in text.lines().enumerate() {

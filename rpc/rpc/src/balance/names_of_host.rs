@@ -9,12 +9,12 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Times between two look-ups, whatever the records say: a TTL of 0 is no reason to ask all the time, and a long one none to
-/// overlook a new server for an hour.
+/// Bounds of the time between two look-ups: a TTL of 0 must not cause continuous queries, and a
+/// long TTL must not hide a new server for an hour.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Why a name has no addresses.
+/// Reason why a name has no addresses.
 #[derive(Debug, thiserror::Error)]
 #[error("resolve {name}: {reason}")]
 pub struct DnsError {
@@ -22,8 +22,9 @@ pub struct DnsError {
     reason: String,
 }
 
-/// Returns the servers at all addresses of a host, at `port`, as the system's name servers have them. The name is looked up
-/// again when its records expire, at least every minute. While that fails, the last addresses stay.
+/// Returns the servers at `port` of all addresses of a host, according to the system's name
+/// servers. The name is looked up again when its records expire, at least every minute. While that
+/// fails, the last addresses stay.
 ///
 /// # Errors
 ///
@@ -36,8 +37,8 @@ pub async fn dns(host: &str, port: u16) -> Result<Servers, DnsError> {
     follow(TokioResolver::builder_tokio(), host, port).await
 }
 
-/// Returns the servers at all addresses of a host, at `port`, as the name server at `name_server` has them, for example that of a
-/// cluster. The name is looked up again as by [`dns`].
+/// Returns the servers at `port` of all addresses of a host, according to the name server at
+/// `name_server`, for example a cluster's. The name is looked up again as by [`dns`].
 ///
 /// # Errors
 ///
@@ -56,7 +57,7 @@ pub async fn dns_at(name_server: SocketAddr, host: &str, port: u16) -> Result<Se
     follow(Ok(builder), host, port).await
 }
 
-/// Looks up a host, and does so again when its records expire.
+/// Looks up a host, and repeats that when its records expire.
 async fn follow(
     builder: Result<ResolverBuilder<TokioRuntimeProvider>, NetError>,
     host: &str,
@@ -85,7 +86,7 @@ async fn follow(
     Ok(Servers { addresses, _task: Some(Watching(task)) })
 }
 
-/// Returns the addresses of a host, sorted, and the time after which to look again.
+/// Returns the addresses of a host, sorted, and the time until the next look-up.
 async fn look_up(
     resolver: &TokioResolver,
     host: &str,
@@ -94,7 +95,7 @@ async fn look_up(
     let answer = resolver.lookup_ip(host).await?;
     let mut found: Vec<SocketAddr> =
         answer.iter().map(|address| SocketAddr::new(address, port)).collect();
-    // Servers of names rotate their answers, which is no change.
+    // Name servers rotate their answers; that is no change.
     found.sort_unstable();
     found.dedup();
     let left = answer.valid_until().saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! One of the servers: what is known about it, and whether it gets calls.
+//! A server of a balancer: its measured cost, and whether it is ejected.
 
 use crate::client::Channel;
 use crate::code::Code;
@@ -11,22 +11,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Failures in a row after which a server gets no calls. One may be an accident; three are not.
+/// Number of consecutive failures that eject a server. One may be an accident; three are not.
 const MAX_FAILURES: u32 = 3;
 
-/// Milliseconds after which a measured round trip counts half.
+/// Milliseconds until a measured round trip counts half.
 const HALF_LIFE: u64 = 50;
 
-/// Times between two questions whether an ejected server is ready again.
+/// Bounds of the interval between two health checks of an ejected server.
 const FIRST_PROBE: Duration = Duration::from_millis(50);
 const LAST_PROBE: Duration = Duration::from_secs(2);
 
-/// Time for the answer to such a question.
+/// Timeout of a health check.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A server.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct BalancedServer {
     channel: Channel,
     outstanding: AtomicUsize,
     /// Smoothed round trip in nanoseconds; 0 before the first call.
@@ -38,8 +38,8 @@ pub(super) struct Server {
     ejected: AtomicBool,
 }
 
-/// A call that a server has.
-struct Outstanding<'a>(&'a Server);
+/// A call in progress at a server.
+struct Outstanding<'a>(&'a BalancedServer);
 
 impl Drop for Outstanding<'_> {
     fn drop(&mut self) {
@@ -47,7 +47,7 @@ impl Drop for Outstanding<'_> {
     }
 }
 
-impl Server {
+impl BalancedServer {
     pub(super) fn new(channel: Channel) -> Self {
         Self {
             channel,
@@ -68,9 +68,9 @@ impl Server {
         self.ejected.load(Ordering::Relaxed)
     }
 
-    /// Returns what a further call costs there: the round trips of those that are outstanding. A server that was not called
-    /// yet is cheap, so that it is. The estimate of an idle server loses half of its value every [`HALF_LIFE`]: a server that was
-    /// slow once would otherwise never be called again.
+    /// Returns the cost of a further call: the round trips of the outstanding calls. A server
+    /// without calls so far is cheap, so that it gets some. The estimate of an idle server halves
+    /// every [`HALF_LIFE`]; otherwise a server that was slow once would never be called again.
     pub(super) fn cost(&self) -> u64 {
         let outstanding = self.outstanding.load(Ordering::Relaxed) as u64;
         let round_trip = self.round_trip.load(Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl Server {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Makes a call, and learns from it.
+    /// Makes a call, and updates the estimate.
     pub(super) async fn call(self: Arc<Self>, request: Request) -> Result<Response, Status> {
         self.outstanding.fetch_add(1, Ordering::Relaxed);
         let _outstanding = Outstanding(&self);
@@ -103,7 +103,7 @@ impl Server {
         self.failures.store(0, Ordering::Relaxed);
         let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).max(1);
         let known = self.round_trip.load(Ordering::Relaxed);
-        // A lost update between two threads costs one sample.
+        // A lost update in a race of two threads costs one sample.
         let smoothed = if known == 0 { took } else { known - known / 8 + took / 8 };
         self.round_trip.store(smoothed.max(1), Ordering::Relaxed);
         self.sampled.store(self.now(), Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl Server {
         }
     }
 
-    /// Takes the server out until it says that it is ready.
+    /// Ejects the server until it reports that it is ready.
     fn eject(self: &Arc<Self>) {
         if self.ejected.swap(true, Ordering::Relaxed) {
             return;
@@ -132,7 +132,7 @@ impl Server {
             let mut pause = FIRST_PROBE;
             loop {
                 tokio::time::sleep(pause).await;
-                // Removed meanwhile, or the balancer has ended.
+                // The server was removed in the meantime, or the balancer has ended.
                 let Some(server) = server.upgrade() else { return };
                 if server.is_ready().await {
                     server.failures.store(0, Ordering::Relaxed);

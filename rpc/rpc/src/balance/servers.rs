@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Addresses of the servers of a service. What finds them ends when this is dropped.
+/// Addresses of the servers of a service. Dropping this value ends the task that finds them.
 #[derive(Debug)]
 pub struct Servers {
     pub(super) addresses: watch::Receiver<Vec<SocketAddr>>,
@@ -22,7 +22,7 @@ impl Drop for Watching {
 }
 
 impl Servers {
-    /// Returns the addresses that are known now.
+    /// Returns the present addresses.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.addresses.borrow().clone()
@@ -41,7 +41,7 @@ pub fn list(addresses: impl IntoIterator<Item = SocketAddr>) -> Servers {
     Servers { addresses: receiver, _task: None }
 }
 
-/// Returns servers whose addresses the application sets, for example from a registry of its own.
+/// Returns servers whose addresses the application sets, for example from its own registry.
 #[must_use]
 pub const fn watch(addresses: watch::Receiver<Vec<SocketAddr>>) -> Servers {
     Servers { addresses, _task: None }

@@ -1,19 +1,20 @@
 //! A channel for threads: calls to one server, without a runtime.
 
 use super::exchange::{answer, complete};
-use super::outgoing::Outgoing;
+use super::outgoing::PreparedCall;
 use crate::code::Code;
 use crate::message::{Request, Response};
 use crate::status::Status;
 use apus::{Endpoint, Execution};
 use std::net::SocketAddr;
 
-/// Sends the calls of any number of threads to one server, over a blocking endpoint that other channels may share.
+/// Sends the calls of any number of threads to one server, over a blocking endpoint that other
+/// channels may share.
 ///
-/// The thread that calls receives its own response, and needs no runtime. Streams, and the layers for several servers, need a
-/// [`Channel`](crate::Channel).
+/// The calling thread receives its own response, and needs no runtime. Streams and the layers for
+/// several servers need a [`Channel`](crate::Channel).
 ///
-/// A clone is cheap.
+/// Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct BlockingChannel {
     endpoint: Endpoint,
@@ -27,7 +28,7 @@ impl BlockingChannel {
         Self { endpoint, to }
     }
 
-    /// Opens an endpoint for calls, and returns a channel to the server at `to`.
+    /// Opens an endpoint for calls and returns a channel to the server at `to`.
     ///
     /// # Errors
     ///
@@ -48,24 +49,25 @@ impl BlockingChannel {
         &self.endpoint
     }
 
-    /// Sends a request and waits for its response. The call ends with the request's deadline or that of the
-    /// [context](crate::Context::sync_scope), whichever is sooner; without either, with the endpoint's
-    /// [timeout](apus::EndpointBuilder::call_timeout).
+    /// Sends a request and waits for its response. The call ends at the earlier of the request's
+    /// and the [context's](crate::Context::sync_scope) deadline; without either, after the
+    /// endpoint's [timeout](apus::EndpointBuilder::call_timeout).
     ///
     /// # Errors
     ///
-    /// [`Status`], from the server, the network, or this process; [`Status::execution`] says whether the request may
-    /// have been executed. [`Code::Unimplemented`]: the request or the response is a stream.
+    /// [`Status`], from the server, the network, or this process; [`Status::execution`] returns
+    /// whether the request may have been executed. [`Code::Unimplemented`]: the request or the
+    /// response is a stream.
     pub fn call(&self, mut request: Request) -> Result<Response, Status> {
         if !request.body().is_complete() {
             let message = "a blocking channel sends no streams: use a `Channel`";
             return Err(Status::not_executed(Code::Unimplemented, message));
         }
-        let Outgoing { payload, options, signature, .. } = Outgoing::new(&mut request)?;
+        let PreparedCall { payload, options, signature, .. } = PreparedCall::new(&mut request)?;
         let message = self.endpoint.call_with(self.to, payload, options)?;
         let (answer, data) = answer(message, signature)?;
         if answer.more.is_some() {
-            // The server ends it when nothing is pulled.
+            // The server ends it when no PULL arrives.
             let message =
                 "the response is a stream, which a blocking channel does not read: use a `Channel`";
             return Err(

@@ -1,7 +1,7 @@
 //! A channel: calls to one server.
 
 use super::exchange::{answer, complete};
-use super::outgoing::Outgoing;
+use super::outgoing::PreparedCall;
 use super::pull::ResponseStream;
 use super::push::Pusher;
 use crate::body::Body;
@@ -19,10 +19,11 @@ use std::task::Poll;
 use std::time::Instant;
 use tower_service::Service;
 
-/// Sends the calls of any number of tasks to one server, over an endpoint that other channels may share.
+/// Sends the calls of any number of tasks to one server, over an endpoint that other channels may
+/// share.
 ///
-/// A clone is cheap. There is no connection: a channel is an endpoint and an address. It is a
-/// [`tower_service::Service`], which retries, hedging, balancing and any layer of tower wrap.
+/// Clones are cheap. There is no connection: a channel is an endpoint and an address. It is a
+/// [`tower_service::Service`], so retries, hedging, balancing and any tower layer can wrap it.
 #[derive(Clone, Debug)]
 pub struct Channel {
     endpoint: Endpoint,
@@ -36,7 +37,7 @@ impl Channel {
         Self { endpoint, to }
     }
 
-    /// Opens an endpoint for calls, and returns a channel to the server at `to`.
+    /// Opens an endpoint for calls and returns a channel to the server at `to`.
     ///
     /// # Errors
     ///
@@ -61,16 +62,17 @@ impl Channel {
         &self.endpoint
     }
 
-    /// Sends a request and waits for its response, or for the beginning of a response that is a stream. Dropping the
-    /// future, or the response, cancels the call.
+    /// Sends a request and waits for its response, or for the start of a streamed response.
+    /// Dropping the future or the response cancels the call.
     ///
-    /// The call ends with the request's deadline or that of the call that the current task serves, whichever is sooner;
-    /// without either, with the endpoint's [timeout](apus::EndpointBuilder::call_timeout).
+    /// The call ends at the earlier of the request's deadline and the deadline of the call that the
+    /// current task serves; without either, after the endpoint's
+    /// [timeout](apus::EndpointBuilder::call_timeout).
     ///
     /// # Errors
     ///
-    /// [`Status`], from the server, the network, or this process; [`Status::execution`] says whether the request may
-    /// have been executed.
+    /// [`Status`], from the server, the network, or this process; [`Status::execution`] returns
+    /// whether the request may have been executed.
     pub fn call(
         &self,
         mut request: Request,
@@ -79,12 +81,12 @@ impl Channel {
         async move {
             request.body_mut().gather(PART).await?;
             let open = !request.body().is_complete();
-            let outgoing = Outgoing::new(&mut request)?;
+            let outgoing = PreparedCall::new(&mut request)?;
             if open {
-                // In memory of its own: most requests are no streams, and their futures stay small.
+                // Boxed: most requests are not streams, and their futures stay small.
                 return Box::pin(channel.call_open(outgoing, request)).await;
             }
-            let Outgoing { payload, options, signature, deadline } = outgoing;
+            let PreparedCall { payload, options, signature, deadline } = outgoing;
             let message = channel.endpoint.call_with(channel.to, payload, options).await?;
             match channel.read(message, signature, deadline)? {
                 Begun::Complete(response) => Ok(response),
@@ -94,15 +96,15 @@ impl Channel {
     }
 
     /// Makes a call whose request is a stream.
-    async fn call_open(self, outgoing: Outgoing, request: Request) -> Result<Response, Status> {
-        let Outgoing { payload, options, signature, deadline } = outgoing;
+    async fn call_open(self, outgoing: PreparedCall, request: Request) -> Result<Response, Status> {
+        let PreparedCall { payload, options, signature, deadline } = outgoing;
         let channel = self.clone();
         let beginning = async move {
             let message = channel.endpoint.call_with(channel.to, payload, options).await?;
             channel.read(message, signature, deadline)
         };
-        // A task of its own: if this future is dropped before the server has named the stream, the task drops the
-        // stream when it knows it, which cancels it.
+        // A separate task: if this future is dropped before the server has named the stream, the
+        // task drops the stream once it is named, which cancels it.
         let (mut stream, metadata) =
             match tokio::spawn(beginning).await.map_err(|error| lost(&error))?? {
                 Begun::Complete(response) => return Ok(response),
@@ -113,7 +115,7 @@ impl Channel {
         streamed(stream, metadata).await
     }
 
-    /// Reads the answer to a CALL with this signature.
+    /// Reads the response to a CALL with this signature.
     fn read(
         &self,
         message: Bytes,
@@ -130,15 +132,15 @@ impl Channel {
     }
 }
 
-/// What the answer to a CALL is.
+/// The response to a CALL.
 enum Begun {
-    /// All of the response.
+    /// The complete response.
     Complete(Response),
-    /// The name of a stream, and the metadata of the response if it has begun.
+    /// The name of a stream, and the metadata of the response if it has started.
     Stream(ResponseStream, Option<Metadata>),
 }
 
-/// Waits for the beginning of a response that is a stream.
+/// Waits for the start of a streamed response.
 async fn streamed(
     mut stream: ResponseStream,
     metadata: Option<Metadata>,

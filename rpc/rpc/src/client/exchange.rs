@@ -1,4 +1,5 @@
-//! One exchange with a server: the options of a call of the transport, and what its response says.
+//! One exchange with a server: the options of a transport call, and the interpretation of its
+//! response.
 
 use crate::body::Body;
 use crate::code::Code;
@@ -14,13 +15,13 @@ pub(super) fn options(deadline: Option<Instant>) -> CallOptions {
     deadline.map_or_else(CallOptions::new, |deadline| CallOptions::new().deadline(deadline))
 }
 
-/// Returns the status of a response that is none.
+/// Returns the status for an invalid response.
 pub(super) fn malformed(error: EnvelopeError) -> Status {
     let message = format!("the server's response is malformed: {error}");
     Status::new(Code::Internal, message).with_execution(Execution::Unknown)
 }
 
-/// Reads the answer to a CALL with this signature.
+/// Reads the response to a CALL with this signature.
 pub(super) fn answer(message: Bytes, signature: u32) -> Result<(ResponseHead, Bytes), Status> {
     let (answer, data) = ResponseHead::parse(message).map_err(malformed)?;
     if answer.echo != signature {
@@ -33,7 +34,7 @@ pub(super) fn answer(message: Bytes, signature: u32) -> Result<(ResponseHead, By
     }
 }
 
-/// Returns a response of which nothing follows.
+/// Returns a complete response.
 pub(super) fn complete(answer: ResponseHead, data: Bytes) -> Response {
     let body = Body::from(data).with_trailers(answer.trailers);
     Response::new(body)

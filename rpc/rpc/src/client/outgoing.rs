@@ -1,4 +1,4 @@
-//! A call on its way to a server.
+//! A call being sent to a server.
 
 use super::exchange::options;
 use crate::code::Code;
@@ -9,16 +9,16 @@ use crate::status::Status;
 use apus::{CallOptions, Payload};
 use std::time::Instant;
 
-/// A CALL as it is sent.
-pub(super) struct Outgoing {
+/// A CALL in the form in which it is sent.
+pub(super) struct PreparedCall {
     pub(super) payload: Payload,
     pub(super) options: CallOptions,
     pub(super) signature: u32,
     pub(super) deadline: Option<Instant>,
 }
 
-impl Outgoing {
-    /// Takes what is sent at once out of a request, in the context of the current task.
+impl PreparedCall {
+    /// Takes the part of a request that is sent at once, in the context of the current task.
     pub(super) fn new(request: &mut Request) -> Result<Self, Status> {
         let context = Context::current();
         let deadline = context.sooner(request.deadline());

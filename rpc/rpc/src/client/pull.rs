@@ -1,4 +1,4 @@
-//! The response of a call as a stream: its parts are the answers to PULLs.
+//! A streamed response: its parts are the responses to PULLs.
 
 use super::exchange::{malformed, options};
 use crate::body::Frame;
@@ -19,8 +19,8 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::task::JoinHandle;
 
-/// The parts of a response, in order. It keeps [`WINDOW`] PULLs outstanding, and cancels the stream when it is dropped
-/// before the end.
+/// The parts of a response, in order. Keeps [`WINDOW`] PULLs outstanding, and cancels the stream if
+/// it is dropped before the end.
 pub(super) struct ResponseStream {
     endpoint: Endpoint,
     to: SocketAddr,
@@ -30,7 +30,7 @@ pub(super) struct ResponseStream {
     oldest: u32,
     /// Outstanding PULLs, by number.
     pulls: VecDeque<BoxFuture<Result<Bytes, CallError>>>,
-    /// What has arrived and was not taken.
+    /// Parts received and not taken yet.
     arrived: VecDeque<Frame>,
     head: Option<Metadata>,
     ended: bool,
@@ -63,19 +63,19 @@ impl ResponseStream {
         self.id
     }
 
-    /// Ends the task when the stream ends.
+    /// Aborts the task when the stream ends.
     pub(super) fn keep(&mut self, pusher: JoinHandle<()>) {
         self.pusher = Some(pusher);
     }
 
-    /// Adds what came before the answers to PULLs.
+    /// Adds the part that arrived before the responses to PULLs.
     pub(super) fn add(&mut self, data: Bytes) {
         if !data.is_empty() {
             self.arrived.push_back(Frame::Data(data));
         }
     }
 
-    /// Waits for the beginning of the response.
+    /// Waits for the start of the response.
     pub(super) async fn head(&mut self) -> Result<Metadata, Status> {
         std::future::poll_fn(|cx| {
             loop {
@@ -92,12 +92,12 @@ impl ResponseStream {
         .await
     }
 
-    /// Takes the answer to the oldest PULL.
+    /// Takes the response to the oldest PULL.
     fn poll_pull(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Status>> {
         while self.pulls.len() < WINDOW {
             let number = self.oldest.wrapping_add(self.pulls.len() as u32);
             let mut pull = self.pull(number);
-            // Sends it. What it returns is taken when its turn comes, unless it has failed at once.
+            // Polling sends it. Its result is taken in order, unless it failed at once.
             if let Poll::Ready(result) = pull.as_mut().poll(cx) {
                 pull = Box::pin(std::future::ready(result));
             }
@@ -173,13 +173,13 @@ impl Drop for ResponseStream {
     fn drop(&mut self) {
         let cancel = !self.ended;
         self.end();
-        // Without a runtime the server notices that no PULL comes any more.
+        // Without a runtime the server notices the missing PULLs.
         if let (true, Ok(runtime)) = (cancel, tokio::runtime::Handle::try_current()) {
             let head = StreamHead { stream: self.id, command: StreamCommand::Cancel };
             let (endpoint, to) = (self.endpoint.clone(), self.to);
             runtime.spawn(async move {
                 let options = CallOptions::new().timeout(CANCEL_TIMEOUT);
-                // The server may have ended; then there is nothing to cancel.
+                // If the server has ended, there is nothing to cancel.
                 let _ = endpoint.call_with(to, head.encode(), options).await;
             });
         }

@@ -1,4 +1,4 @@
-//! The request of a call as a stream: its parts are PUSHes, and the answers to them are the credit for further ones.
+//! A streamed request: its parts are PUSHes, whose responses are the credit for further PUSHes.
 
 use crate::body::{Body, Frame};
 use crate::envelope::{ResponseHead, StreamCommand, StreamHead};
@@ -32,7 +32,8 @@ impl Pusher {
         stream: u64,
         deadline: Option<Instant>,
     ) -> Self {
-        // A server that takes nothing for a while is no failure: it ends the call, or its death does.
+        // A server that accepts no part for a while is no failure: the server or its crash ends the
+        // call.
         let options = CallOptions::new();
         let options = match deadline {
             Some(deadline) => options.deadline(deadline),
@@ -42,7 +43,8 @@ impl Pusher {
         Self { endpoint, to, stream, options, next: 0, outstanding, ended: false }
     }
 
-    /// Sends all of `body`. If a PUSH fails, the response says why the call failed, so nothing is reported here.
+    /// Sends all of `body`. If a PUSH fails, the response contains the reason, so it is not
+    /// reported here.
     pub(super) async fn run(mut self, mut body: Body) {
         std::future::poll_fn(|cx| self.poll(&mut body, cx)).await;
     }
@@ -102,7 +104,7 @@ impl Pusher {
         self.send(StreamCommand::Push { number, end }, data)
     }
 
-    /// Returns a call that is `true` if the server took the part.
+    /// Returns a call that yields `true` if the server accepted the part.
     fn send(&self, command: StreamCommand, data: Pieces) -> BoxFuture<bool> {
         let head = StreamHead { stream: self.stream, command };
         let payload = data.behind(head.encode().into());

@@ -6,7 +6,7 @@ use crate::byte_str::ByteStr;
 use crate::metadata::Metadata;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// Reads an envelope from its beginning.
+/// Reads an envelope from its start.
 pub(super) struct Fields {
     kind: u8,
     flags: u8,
@@ -16,7 +16,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Reads the fixed part: magic, kind, flags, one byte and four whose meaning is the kind's.
+    /// Reads the fixed part: magic, kind, flags, and five bytes that depend on the kind.
     pub(super) fn new(mut message: Bytes) -> Result<Self, EnvelopeError> {
         if message.first().is_some_and(|first| *first != MAGIC) {
             return Err(EnvelopeError::Magic);
@@ -92,7 +92,7 @@ impl Fields {
         Ok((name, self.take(length)?))
     }
 
-    /// Returns what follows the envelope.
+    /// Returns the bytes after the envelope.
     pub(super) fn rest(self) -> Bytes {
         self.left
     }
@@ -108,12 +108,12 @@ pub(super) fn put_fixed(buffer: &mut BytesMut, kind: u8, flags: u8, small: u8, n
     buffer.put_u32_le(number);
 }
 
-/// Returns the bytes that metadata takes, its length included; none if it is empty.
+/// Returns the encoded length of metadata, including the length field; 0 if it is empty.
 pub(super) const fn metadata_len(metadata: &Metadata) -> usize {
     if metadata.is_empty() { 0 } else { 2 + metadata.encoded_len() }
 }
 
-/// Writes metadata that is not empty. [`Metadata::MAX_ENCODED`] fits into the length.
+/// Writes non-empty metadata. [`Metadata::MAX_ENCODED`] fits into the length field.
 pub(super) fn put_metadata(buffer: &mut BytesMut, metadata: &Metadata) {
     if metadata.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What a server receives: a call, or a step of a stream.
+//! Messages that a server receives: a call, or a step of a stream.
 
 use super::error::EnvelopeError;
 use super::fields::Fields;
@@ -7,7 +7,7 @@ use super::request::CallHead;
 use super::stream::StreamHead;
 use bytes::Bytes;
 
-/// A request as a server receives it.
+/// A message received by a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestEnvelope {
     /// A call, and its payload.
@@ -21,7 +21,7 @@ impl RequestEnvelope {
     ///
     /// # Errors
     ///
-    /// [`EnvelopeError`]: the message is no request of this version.
+    /// [`EnvelopeError`]: the message is not a request of this version.
     pub fn parse(message: Bytes) -> Result<Self, EnvelopeError> {
         let mut fields = Fields::new(message)?;
         match fields.kind() {

@@ -1,12 +1,12 @@
-//! The part that every envelope has, and the kinds of messages.
+//! The fixed part of every envelope, and the kinds of messages.
 
 /// First byte of every envelope: the protocol in the upper half, its version in the lower one.
 pub const MAGIC: u8 = 0xa1;
 
-/// Bytes of the part that every envelope has.
+/// Length of the fixed part.
 pub const FIXED_LEN: usize = 8;
 
-/// Second byte of an envelope: what the message is.
+/// Second byte of an envelope: the kind of message.
 pub(super) mod kind {
     pub(in super::super) const CALL: u8 = 1;
     pub(in super::super) const RESPONSE: u8 = 2;

@@ -1,7 +1,8 @@
-//! The envelope: what precedes the payload of every message of `apus-rpc`, as bytes.
+//! The envelope: the bytes before the payload of every message of `apus-rpc`.
 //!
-//! The layout is specified in `docs/rpc/envelope.md`, with test vectors. Parsing never panics and never allocates more
-//! than the message has; what was parsed and is written again is the same bytes (`tests/envelope.rs`).
+//! The layout is specified in `docs/rpc/envelope.md`, with test vectors. Parsing never panics and
+//! never allocates more than the message's length; a parsed envelope is written as the same bytes
+//! (`tests/envelope`).
 
 mod error;
 mod fields;

@@ -16,12 +16,13 @@ const IDEMPOTENT: u8 = 0x08;
 const OPEN: u8 = 0x10;
 const KNOWN: u8 = DEADLINE | TRACE | METADATA | IDEMPOTENT | OPEN;
 
-/// What precedes the payload of a call. Without options it takes 8 bytes and the method's name.
+/// The header of a call. Without options it takes 8 bytes and the method's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallHead {
     /// Service and method, such as `shop.Orders/place`: 1 to 255 bytes.
     pub method: ByteStr,
-    /// Says which arguments and results the caller means; 0 if the method is not checked. The response repeats it.
+    /// Identifies the types of the arguments and results; 0 if the method is not checked. The
+    /// response repeats it.
     pub signature: u32,
     /// Time left until the deadline, in microseconds; `None` without a deadline.
     pub time_left: Option<u64>,
@@ -29,9 +30,9 @@ pub struct CallHead {
     pub trace: Option<TraceContext>,
     /// Named values.
     pub metadata: Metadata,
-    /// Executing the request twice is harmless.
+    /// Whether executing the request twice is harmless.
     pub idempotent: bool,
-    /// Further messages follow by PUSH.
+    /// Whether further messages follow by PUSH.
     pub open: bool,
 }
 
@@ -76,7 +77,7 @@ impl CallHead {
         self.encode_with_room(0).map(BytesMut::freeze)
     }
 
-    /// Returns the bytes of the envelope, with room for `room` bytes behind them.
+    /// Returns the bytes of the envelope, with room for `room` more bytes.
     pub(crate) fn encode_with_room(&self, room: usize) -> Result<BytesMut, EnvelopeError> {
         let method = self.method.as_bytes();
         let Ok(length @ 1..) = u8::try_from(method.len()) else {

@@ -18,20 +18,20 @@ const TRAILERS: u8 = 0x20;
 const METHOD_ERROR: u8 = 0x40;
 const KNOWN: u8 = NOT_EXECUTED | HEAD | METADATA | TEXT | MORE | TRAILERS | METHOD_ERROR;
 
-/// What precedes the payload of a response. Without options it takes 8 bytes.
+/// The header of a response. Without options it takes 8 bytes.
 #[derive(Clone, Debug, Default)]
 pub struct ResponseHead {
-    /// The signature of the call, or the number of the PUSH or PULL, that this answers.
+    /// The signature of the answered call, or the number of the answered PUSH or PULL.
     pub echo: u32,
-    /// What the response begins with, if this is its beginning: its metadata.
+    /// The metadata of the response, if this is its start.
     pub head: Option<Metadata>,
-    /// The stream that goes on; `None` if the response ends here.
+    /// The stream with the rest of the response; `None` if it ends here.
     pub more: Option<u64>,
-    /// What ends with the response: metadata behind the payload.
+    /// Trailers: metadata after the payload.
     pub trailers: Metadata,
     /// Why the call failed; `None` if it did not.
     pub status: Option<Status>,
-    /// The payload is the error type of the method, not its result.
+    /// Whether the payload is the error type of the method rather than its result.
     pub method_error: bool,
 }
 
@@ -40,7 +40,7 @@ impl ResponseHead {
     ///
     /// # Errors
     ///
-    /// [`EnvelopeError`]: the message is no response of this version.
+    /// [`EnvelopeError`]: the message is not a response of this version.
     pub fn parse(message: Bytes) -> Result<(Self, Bytes), EnvelopeError> {
         let mut fields = Fields::new(message)?;
         if fields.kind() != kind::RESPONSE {
@@ -94,13 +94,14 @@ impl ResponseHead {
         Ok((head, fields.rest()))
     }
 
-    /// Returns the bytes of the envelope. Of a failed response the metadata of the status travels as trailers.
+    /// Returns the bytes of the envelope. The metadata of a failed response's status is sent as
+    /// trailers.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         self.encode_with_room(0).freeze()
     }
 
-    /// Returns the bytes of the envelope, with room for `room` bytes behind them.
+    /// Returns the bytes of the envelope, with room for `room` more bytes.
     pub(crate) fn encode_with_room(&self, room: usize) -> BytesMut {
         let status = self.status.as_ref();
         let code = status.map_or(Code::Ok, Status::code);
@@ -153,7 +154,7 @@ impl ResponseHead {
     }
 }
 
-/// Returns as much of a message as travels.
+/// Returns a message cut to the length that is sent.
 fn cut(message: &str) -> &str {
     let mut end = message.len().min(Status::MAX_MESSAGE);
     while !message.is_char_boundary(end) {

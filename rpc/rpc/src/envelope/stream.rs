@@ -7,29 +7,29 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 const END: u8 = 0x01;
 
-/// What a client does with a stream.
+/// A client's action on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamCommand {
-    /// Sends part `number` of the request; the last one if `end`.
+    /// Sends part `number` of the request; `end` marks the last part.
     Push {
         /// Position of the part, from 0.
         number: u32,
-        /// Nothing follows.
+        /// Whether this is the last part.
         end: bool,
     },
-    /// Asks for part `number` of the response.
+    /// Requests part `number` of the response.
     Pull {
         /// Position of the part, from 0.
         number: u32,
     },
-    /// Wants nothing more.
+    /// Cancels the stream.
     Cancel,
 }
 
 /// A step of a stream, 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHead {
-    /// The stream, by the number that the server gave it.
+    /// The stream, by its number at the server.
     pub stream: u64,
     /// The step.
     pub command: StreamCommand,

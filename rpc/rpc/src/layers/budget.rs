@@ -1,4 +1,4 @@
-//! A budget for calls in addition to those of the application, so that retries cannot multiply an overload.
+//! A budget for additional calls, so that retries cannot multiply an overload.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// Thousandths of an additional call.
 const SCALE: i64 = 1_000;
 
-/// Each call of the application adds a percentage of an additional call; each additional call takes one. Clones share it.
+/// A budget of additional calls. Each call of the application adds a fraction of an additional
+/// call; each additional call takes one. Clones share the budget.
 #[derive(Clone, Debug)]
 pub struct Budget {
     tokens: Arc<AtomicI64>,
@@ -15,8 +16,9 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns a budget of `percent` additional calls for 100 calls, of which up to `reserve` are saved; the reserve is full
-    /// at the beginning. A client with few calls needs the reserve to retry at all.
+    /// Creates a budget of `percent` additional calls per 100 calls. Up to `reserve` of them are
+    /// saved, and the reserve is full initially. A client with few calls needs the reserve to retry
+    /// at all.
     #[must_use]
     pub fn new(percent: u32, reserve: u32) -> Self {
         let limit = i64::from(reserve.max(1)) * SCALE;

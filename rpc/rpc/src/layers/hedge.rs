@@ -11,33 +11,34 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tower_service::Service;
 
-/// Sends a second copy of an idempotent call when the first one takes longer than 95 % of recent calls, and returns what
-/// succeeds first; the other one is cancelled.
+/// Sends a second copy of an idempotent call when the first copy takes longer than 95 % of recent
+/// calls, and returns the first success; the other copy is cancelled.
 ///
-/// Only calls that are declared [idempotent](Request::with_idempotent) are hedged. The copy goes to another server than the first
-/// one, or nowhere: no server executes a call twice. Both servers may execute it.
+/// Only calls declared [idempotent](Request::with_idempotent) are hedged. The copy goes to a
+/// different server or is not sent: no server executes a call twice, but both servers may execute
+/// it.
 #[derive(Clone, Debug)]
 pub struct Hedge<S> {
     service: S,
     budget: Budget,
     min_delay: Duration,
-    shared: Arc<Shared>,
+    shared: Arc<HedgeState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct HedgeState {
     latencies: Latencies,
     calls: AtomicU64,
     hedged: AtomicU64,
     second_first: AtomicU64,
 }
 
-/// What a [`Hedge`] has done.
+/// Counters of a [`Hedge`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HedgeCounts {
-    /// Calls that were idempotent.
+    /// Idempotent calls.
     pub calls: u64,
-    /// Calls of which a second copy was sent.
+    /// Calls with a second copy.
     pub hedged: u64,
     /// Calls whose second copy answered first.
     pub second_first: u64,
@@ -50,9 +51,10 @@ impl<S> Hedge<S> {
     /// Default of [`Hedge::min_delay`].
     pub const MIN_DELAY: Duration = Duration::from_micros(200);
 
-    /// Returns a service that hedges the calls of `service`, within a budget of 5 % and a reserve of ten.
+    /// Creates a service that hedges the calls of `service`, within a budget of 5 % and a reserve
+    /// of ten.
     pub fn new(service: S) -> Self {
-        let shared = Shared {
+        let shared = HedgeState {
             latencies: Latencies::new(Self::PERCENTILE),
             calls: AtomicU64::new(0),
             hedged: AtomicU64::new(0),
@@ -62,10 +64,11 @@ impl<S> Hedge<S> {
         Self { service, budget, min_delay, shared: Arc::new(shared) }
     }
 
-    /// Sets the percentage of recent calls that a call must be slower than. The default is [`Hedge::PERCENTILE`].
+    /// Sets the percentile of recent latencies that a call must exceed. The default is
+    /// [`Hedge::PERCENTILE`].
     #[must_use]
     pub fn percentile(mut self, percent: usize) -> Self {
-        let shared = Shared {
+        let shared = HedgeState {
             latencies: Latencies::new(percent),
             calls: AtomicU64::new(0),
             hedged: AtomicU64::new(0),
@@ -75,8 +78,8 @@ impl<S> Hedge<S> {
         self
     }
 
-    /// Sets the time that passes at least before a second copy is sent. The default is [`Hedge::MIN_DELAY`]: less is in the
-    /// range of a timer and of a busy host's scheduler.
+    /// Sets the minimum delay of a second copy. The default is [`Hedge::MIN_DELAY`]; shorter delays
+    /// are within the error of timers and of a busy host's scheduler.
     #[must_use]
     pub const fn min_delay(mut self, delay: Duration) -> Self {
         self.min_delay = delay;
@@ -90,7 +93,7 @@ impl<S> Hedge<S> {
         self
     }
 
-    /// Returns what was done so far.
+    /// Returns the counters.
     #[must_use]
     pub fn counts(&self) -> HedgeCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -141,14 +144,14 @@ where
     }
 }
 
-/// Waits for the first call, and after `delay` for either it or its copy.
+/// Waits for the first call, and after `delay` for the first call or its copy.
 async fn hedged<S>(
     first: S::Future,
     mut service: S,
     copy: Request,
     delay: Option<Duration>,
     budget: &Budget,
-    shared: &Shared,
+    shared: &HedgeState,
 ) -> Result<Response, Status>
 where
     S: Service<Request, Response = Response, Error = Status, Future: Send> + Send,
@@ -168,7 +171,7 @@ where
         call.await
     };
     let mut second = std::pin::pin!(second);
-    // A failure of one leaves the other.
+    // If one fails, the other one remains.
     tokio::select! {
         result = first.as_mut() => match result {
             Ok(response) => Ok(response),

@@ -1,12 +1,13 @@
-//! The latency that most recent calls do not exceed.
+//! A percentile of the latency of recent calls.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Latencies that are remembered. With 512 the 95th percentile has 25 above it, and follows a change within as many calls.
+/// Number of stored latencies. With 512, 25 values are above the 95th percentile, which follows a
+/// change within 25 calls.
 const REMEMBERED: usize = 512;
 
-/// Calls between two computations of the percentile, and calls before the first one.
+/// Calls between two computations of the percentile, and before the first one.
 const INTERVAL: usize = 64;
 
 /// A percentile of recent latencies.

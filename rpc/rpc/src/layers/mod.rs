@@ -1,6 +1,7 @@
-//! Layers around what sends calls: retries and hedging, each with a budget.
+//! Layers around a sender of calls: retries and hedging, each with a budget.
 //!
-//! They are services of [`tower_service`] around another one, usually a [`Balance`](crate::Balance):
+//! They are services of [`tower_service`] around another one, usually a
+//! [`Balance`](crate::Balance):
 //!
 //! ```
 //! use apus_rpc::layers::{Budget, Hedge, Retry};
@@ -16,6 +17,12 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The execution decides about a retry, not the status code: `NotExecuted` is made again on another
+//! server, `Unknown` only for idempotent calls, `Executed` never. A budget of 10 % keeps retries
+//! from multiplying an overload. A hedge goes to another server or is not sent, so no server
+//! executes a call twice. tower's own retry, hedge and p2c know no executions and cannot avoid
+//! earlier servers.
 
 mod budget;
 mod hedge;

@@ -1,4 +1,4 @@
-//! Retries by what is known about the execution of a call.
+//! Retries, based on whether a call was executed.
 
 use super::budget::Budget;
 use crate::code::Code;
@@ -10,11 +10,13 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tower_service::Service;
 
-/// Makes failed calls again: those that were certainly not executed, and idempotent ones of which it is not known. A
-/// call that may have been executed is never made again unless it is [idempotent](Request::with_idempotent).
+/// Retries failed calls that were certainly not executed, and idempotent calls whose execution is
+/// unknown. A call that may have been executed is never retried unless it is
+/// [idempotent](Request::with_idempotent).
 ///
-/// A further attempt goes to another server if there is one. The first one follows at once; later ones wait for 1 ms, 2 ms, … up to
-/// 100 ms, each a random part of that. A call whose body is a stream is made once.
+/// A retry goes to another server if there is one. The first retry follows at once; later retries
+/// wait for a random part of 1 ms, 2 ms, … up to 100 ms. A call whose body is a stream is not
+/// retried.
 #[derive(Clone, Debug)]
 pub struct Retry<S> {
     service: S,
@@ -26,12 +28,14 @@ impl<S> Retry<S> {
     /// Default of [`Retry::max_attempts`].
     pub const MAX_ATTEMPTS: u32 = 4;
 
-    /// Returns a service that retries what `service` failed to do, within a budget of 10 % and a reserve of 100.
+    /// Creates a service that retries failed calls of `service`, within a budget of 10 % and a
+    /// reserve of 100.
     pub fn new(service: S) -> Self {
         Self { service, budget: Budget::new(10, 100), max_attempts: Self::MAX_ATTEMPTS }
     }
 
-    /// Sets the number of attempts for a call, the first one included. The default is [`Retry::MAX_ATTEMPTS`].
+    /// Sets the maximum number of attempts, including the first. The default is
+    /// [`Retry::MAX_ATTEMPTS`].
     #[must_use]
     pub const fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
@@ -59,7 +63,7 @@ where
     }
 
     fn call(&mut self, mut request: Request) -> Self::Future {
-        // The one that is ready makes the call; its copy is for others.
+        // The ready service makes the call; its clone is for later calls.
         let next = self.service.clone();
         let mut service = std::mem::replace(&mut self.service, next);
         let (budget, max_attempts) = (self.budget.clone(), self.max_attempts);
@@ -82,7 +86,7 @@ where
     }
 }
 
-/// Returns whether a call may be made again after this failure, and has a chance.
+/// Returns whether a call may be retried after this failure, and could succeed.
 fn may_retry(request: &Request, status: &Status) -> bool {
     let hopeless = matches!(
         status.code(),
@@ -100,7 +104,8 @@ fn may_retry(request: &Request, status: &Status) -> bool {
     safe && !hopeless && request.deadline().is_none_or(|deadline| Instant::now() < deadline)
 }
 
-/// Waits before the attempt behind `attempt`; not beyond the deadline, where the failure is the result.
+/// Waits before the attempt after `attempt`. Returns an error instead if the wait would exceed the
+/// deadline.
 async fn pause(attempt: u32, deadline: Option<Instant>, status: Status) -> Result<(), Status> {
     let Some(exponent) = attempt.checked_sub(2) else { return Ok(()) };
     let longest = Duration::from_millis(100).min(Duration::from_millis(1) * (1 << exponent.min(7)));

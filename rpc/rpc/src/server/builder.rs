@@ -1,8 +1,8 @@
 //! A server and its control.
 
-use super::call::{Shared, begin};
+use super::call::{ServerContext, begin};
 use super::health::Health;
-use super::state::State;
+use super::state::ServerState;
 use super::streams::Streams;
 use crate::handler::Handler;
 use apus::Closed;
@@ -57,36 +57,38 @@ impl Server {
         }
     }
 
-    /// Adds a service; it replaces an earlier one with the same name.
+    /// Adds a service; it replaces an earlier service with the same name.
     pub fn add_service(mut self, handler: impl Handler) -> Self {
         self.handlers.insert(handler.service().to_owned(), Arc::new(handler));
         self
     }
 
-    /// Sets the number of calls and streams that run at a time; further ones are refused with
-    /// [`Code::ResourceExhausted`](crate::Code::ResourceExhausted). The default is [`Server::MAX_CALLS`].
+    /// Sets the maximum number of concurrent calls and streams; further calls are refused with
+    /// [`Code::ResourceExhausted`](crate::Code::ResourceExhausted). The default is
+    /// [`Server::MAX_CALLS`].
     pub const fn max_calls(mut self, calls: usize) -> Self {
         self.max_calls = calls;
         self
     }
 
-    /// Sets the number of streams that are open at a time, of all clients and of the clients of one host; further ones
-    /// are refused. The defaults are [`Server::MAX_STREAMS`] and [`Server::MAX_STREAMS_PER_HOST`].
+    /// Sets the maximum number of open streams, of all clients and of the clients of one host;
+    /// further streams are refused. The defaults are [`Server::MAX_STREAMS`] and
+    /// [`Server::MAX_STREAMS_PER_HOST`].
     pub const fn max_streams(mut self, all: usize, per_host: usize) -> Self {
         self.max_streams = all;
         self.max_streams_per_host = per_host;
         self
     }
 
-    /// Sets the number of tasks that receive requests. A handler runs in the task that received its request until it
-    /// waits for the first time, so that a call which waits for nothing costs no task. The default is the number of the
-    /// runtime's workers.
+    /// Sets the number of tasks that receive requests. A handler runs in the task that received its
+    /// request until it first waits, so a call that never waits costs no task. The default is the
+    /// number of the runtime's workers.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.max(1);
         self
     }
 
-    /// Sets whether the server is ready from its start; otherwise it refuses calls until
+    /// Sets whether the server is ready at start; otherwise it refuses calls until
     /// [`ServerControl::set_ready`]. The default is `true`.
     pub const fn ready(mut self, ready: bool) -> Self {
         self.health = if ready { Health::Ready } else { Health::NotReady };
@@ -97,17 +99,17 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`Closed`]: always, when the endpoint is closed; says why.
+    /// [`Closed`]: always, when the endpoint is closed, with the reason.
     pub async fn serve(self) -> Result<(), Closed> {
         self.start().1.await
     }
 
-    /// Returns a control of the server, and the future that serves until the endpoint is closed.
+    /// Returns the server's control, and the future that serves until the endpoint is closed.
     pub fn start(self) -> (ServerControl, impl Future<Output = Result<(), Closed>> + Send) {
-        let state = Arc::new(State::new(self.max_calls));
+        let state = Arc::new(ServerState::new(self.max_calls));
         state.set_health(self.health);
         let streams = Arc::new(Streams::new(self.max_streams, self.max_streams_per_host));
-        let shared = Arc::new(Shared { handlers: self.handlers, state, streams });
+        let shared = Arc::new(ServerContext { handlers: self.handlers, state, streams });
         let control = ServerControl { shared: shared.clone(), endpoint: self.endpoint.clone() };
         let (endpoint, workers) = (self.endpoint, self.workers);
         let served = async move {
@@ -120,8 +122,9 @@ impl Server {
     }
 }
 
-/// Receives requests until the endpoint is closed. A call runs here until it waits; then it becomes a task.
-async fn work(endpoint: Endpoint, shared: Arc<Shared>) -> Closed {
+/// Receives requests until the endpoint is closed. A call runs here until it first waits; then it
+/// becomes a task.
+async fn work(endpoint: Endpoint, shared: Arc<ServerContext>) -> Closed {
     loop {
         let mut request = match endpoint.recv_request().await {
             Ok(request) => Some(request),
@@ -139,17 +142,17 @@ async fn work(endpoint: Endpoint, shared: Arc<Shared>) -> Closed {
 /// Readiness and the orderly end of a [`Server`].
 #[derive(Clone)]
 pub struct ServerControl {
-    shared: Arc<Shared>,
+    shared: Arc<ServerContext>,
     endpoint: Endpoint,
 }
 
 impl ServerControl {
-    /// Time without a refused call after which a server that drains may end: 200 ms. Chosen by us: a client that is in use
-    /// calls more often than that.
+    /// Time without a refused call until a draining server may end: 200 ms. Chosen by us: an active
+    /// client calls more often than that.
     pub const QUIET: Duration = Duration::from_millis(200);
 
-    /// Sets whether the server wants calls. One that does not refuses them as not executed, and clients send them to
-    /// other servers. Has no effect on a server that drains.
+    /// Sets whether the server accepts calls. Otherwise it refuses them as not executed, and
+    /// clients send them to other servers. Has no effect on a draining server.
     pub fn set_ready(&self, ready: bool) {
         if self.health() != Health::Draining {
             let health = if ready { Health::Ready } else { Health::NotReady };
@@ -157,13 +160,13 @@ impl ServerControl {
         }
     }
 
-    /// Returns what the server answers to [`HEALTH_METHOD`](crate::HEALTH_METHOD).
+    /// Returns the server's response to [`HEALTH_METHOD`](crate::HEALTH_METHOD).
     #[must_use]
     pub fn health(&self) -> Health {
         self.shared.state.health()
     }
 
-    /// Returns the number of calls that run, streams included.
+    /// Returns the number of running calls, including streams.
     #[must_use]
     pub fn running(&self) -> usize {
         self.shared.state.running()
@@ -175,14 +178,15 @@ impl ServerControl {
         self.shared.streams.len()
     }
 
-    /// Refuses new calls from now on, and waits until those that run have ended, no call has been refused for
-    /// [`ServerControl::QUIET`], and all responses have arrived; up to `timeout`. Returns whether all of that is so. Shut the endpoint
-    /// down afterwards.
+    /// Refuses new calls, and waits up to `timeout` until the running calls have ended, no call has
+    /// been refused for [`ServerControl::QUIET`], and all responses have arrived. Returns whether
+    /// all three conditions were met. Shut down the endpoint afterwards.
     ///
-    /// A refused call was not executed, and its client takes the server for one that ends: a
-    /// [`Balance`](crate::Balance) sends no further calls. The quiet time is for clients that have not heard yet. Of a call that
-    /// reaches the host when the process has ended nothing is known, so a client that was idle meanwhile and makes a call that is not idempotent may see
-    /// it fail: remove the server's name first where that matters.
+    /// A refused call was not executed, and tells its client that the server is ending: a
+    /// [`Balance`](crate::Balance) sends no further calls. The quiet time is for clients that have
+    /// not been refused yet. The execution of a call that reaches the host after the process has
+    /// ended is unknown, so a non-idempotent call of a client that was idle until then may fail:
+    /// remove the server's name first where that matters.
     pub async fn drain(&self, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
         self.shared.state.set_health(Health::Draining);

@@ -1,13 +1,14 @@
-//! One call at a server: its limits, its handler, and its answer.
+//! One call at a server: its limits, its handler, and its response.
 //!
-//! A call whose handler waits for nothing is answered where its request was received, without a task and without a
-//! future around that of the handler. What a call waits with is a future of its own ([`begin`]).
+//! A call whose handler never waits is answered where its request was received, without a task and
+//! without a future around the handler's. A call that waits continues in a separate future
+//! ([`begin`]).
 
 use super::health::{HEALTH_METHOD, Health};
 use super::incoming::Incoming;
 use super::outgoing::{self, Source, panicked};
 use super::response::Pending;
-use super::state::{Running, State};
+use super::state::{Running, ServerState};
 use super::streams::Streams;
 use crate::body::Body;
 use crate::code::Code;
@@ -28,20 +29,20 @@ use std::task::{self, Poll};
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// What all calls of a server share.
-pub(super) struct Shared {
+/// State shared by all calls of a server.
+pub(super) struct ServerContext {
     pub(super) handlers: HashMap<String, Arc<dyn Handler>>,
-    pub(super) state: Arc<State>,
+    pub(super) state: Arc<ServerState>,
     pub(super) streams: Arc<Streams>,
 }
 
-/// What is left of a call.
+/// The rest of a call.
 type Rest = BoxFuture<()>;
 
-/// Begins to serve one message of a client: runs its handler until it waits. Returns what is left to do, to be polled by
-/// a task; `None` if the message is answered.
+/// Starts to serve one message of a client: runs its handler until it waits. Returns the rest, to
+/// be polled by a task; `None` if the message is answered.
 pub(super) fn begin(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerContext>,
     mut request: apus::tokio::Request,
     cx: &mut task::Context<'_>,
 ) -> Option<Rest> {
@@ -63,14 +64,14 @@ pub(super) fn begin(
     }
 }
 
-/// Polls a future once. Returns it if it waits.
+/// Polls a future once. Returns it if it is pending.
 fn unless_ready(mut future: Rest, cx: &mut task::Context<'_>) -> Option<Rest> {
     future.as_mut().poll(cx).is_pending().then_some(future)
 }
 
-/// A call that was admitted and waits for its answer.
+/// An admitted call without a response yet.
 struct Admitted {
-    shared: Arc<Shared>,
+    shared: Arc<ServerContext>,
     pending: Pending,
     peer: SocketAddr,
     context: Context,
@@ -78,7 +79,7 @@ struct Admitted {
 }
 
 fn begin_call(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerContext>,
     head: CallHead,
     data: Bytes,
     pending: Pending,
@@ -111,7 +112,7 @@ fn begin_call(
             return unless_ready(Box::pin(context.scope(served)), cx);
         }
         *request.body_mut() = Body::from(data);
-        // A panic of `Handler::call` itself is one of the future's.
+        // A panic of `Handler::call` itself counts as a panic of the future.
         let Ok(mut handled) = catch_unwind(AssertUnwindSafe(|| handler.call(request))) else {
             return admitted.respond(Err(panicked()), cx);
         };
@@ -122,9 +123,9 @@ fn begin_call(
     })
 }
 
-/// Decides whether a call is served, and by which handler. Nothing of its payload was read.
+/// Decides whether a call is served, and by which handler, before its payload is read.
 fn admit<'a>(
-    shared: &'a Shared,
+    shared: &'a ServerContext,
     head: &CallHead,
     deadline: Option<Instant>,
 ) -> Result<(&'a Arc<dyn Handler>, Running), Status> {
@@ -156,7 +157,7 @@ fn admit<'a>(
 }
 
 impl Admitted {
-    /// Waits for a handler that waits, up to the deadline, and answers.
+    /// Waits for a pending handler, up to the deadline, and answers.
     async fn finish(self, mut handled: BoxFuture<Result<Response, Status>>) {
         let handled = std::future::poll_fn(|cx| poll_no_panic(&mut handled, cx));
         let result = match self.context.deadline {
@@ -175,7 +176,8 @@ impl Admitted {
         }
     }
 
-    /// Answers a call with the response, or with its beginning, whose rest the client pulls. Returns what is left to do.
+    /// Answers a call with the response, or with its start; the client pulls the rest. Returns the
+    /// remaining work.
     fn respond(self, result: Result<Response, Status>, cx: &mut task::Context<'_>) -> Option<Rest> {
         match Answer::new(result, cx) {
             Answer::Complete(head, data) => {
@@ -207,7 +209,7 @@ impl Admitted {
         }
     }
 
-    /// Serves a call whose request is a stream that begins with `data`.
+    /// Serves a call whose request is a stream that starts with `data`.
     async fn serve_open(self, handler: Arc<dyn Handler>, mut request: Request, data: Bytes) {
         let (sender, parts) = mpsc::channel(MAX_AHEAD as usize);
         let opened = match self.shared.streams.open(self.peer, Some(sender)) {
@@ -217,22 +219,22 @@ impl Admitted {
         let head = ResponseHead { more: Some(opened.id), ..Default::default() };
         self.pending.answer(head, Pieces::default()).await;
         *request.body_mut() = Body::followed_by(data, Incoming::new(parts));
-        // A panic of `Handler::call` itself is one of the future's.
+        // A panic of `Handler::call` itself counts as a panic of the future.
         let served: BoxFuture<_> = Box::pin(async move { handler.call(request).await });
         outgoing::run(opened, Source::Handler(served), self.context.deadline).await;
     }
 }
 
-/// What the client gets at once.
+/// The part of the response that the client gets at once.
 enum Answer {
-    /// All of it.
+    /// The complete response.
     Complete(ResponseHead, Pieces),
-    /// The beginning of a response that goes on.
+    /// The start of a streamed response.
     Beginning(ResponseHead, Body),
 }
 
 impl Answer {
-    /// Takes what is available of a response at once.
+    /// Takes the immediately available part of a response.
     fn new(result: Result<Response, Status>, cx: &mut task::Context<'_>) -> Self {
         let response = match result {
             Ok(response) => response,
@@ -248,7 +250,7 @@ impl Answer {
                     head.status = Some(status);
                     return Self::Complete(head, Pieces::default());
                 }
-                // Some content came before the failure: the failure is the stream's next part.
+                // Content precedes the failure, so the failure is the stream's next part.
                 body = Body::failing(body, status);
             }
         }
@@ -267,7 +269,7 @@ impl Answer {
     }
 }
 
-/// Polls a handler; a panic in it is a failure of the call.
+/// Polls a handler; a panic in it fails the call.
 fn poll_no_panic(
     handled: &mut BoxFuture<Result<Response, Status>>,
     cx: &mut task::Context<'_>,

@@ -1,4 +1,4 @@
-//! The parts of a request that come by PUSH, in order.
+//! The parts of a request that arrive by PUSH, in order.
 
 use super::response::Pending;
 use crate::body::Frame;
@@ -12,8 +12,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 
-/// A part of a request. Its answer is the client's credit: it is sent when the handler takes the part.
-pub(super) struct Part {
+/// A part of a request. Its response is the client's credit, sent when the handler takes the part.
+pub(super) struct RequestPart {
     pub(super) number: u32,
     pub(super) end: bool,
     pub(super) data: Bytes,
@@ -22,20 +22,20 @@ pub(super) struct Part {
 
 /// The rest of a request's body.
 pub(super) struct Incoming {
-    parts: mpsc::Receiver<Part>,
-    /// Parts that came before an earlier one; bounded by the window that the table enforces.
-    early: BTreeMap<u32, Part>,
+    parts: mpsc::Receiver<RequestPart>,
+    /// Parts that arrived out of order; bounded by the window that the table enforces.
+    early: BTreeMap<u32, RequestPart>,
     next: u32,
     ended: bool,
     answer: Option<BoxFuture<()>>,
 }
 
 impl Incoming {
-    pub(super) const fn new(parts: mpsc::Receiver<Part>) -> Self {
+    pub(super) const fn new(parts: mpsc::Receiver<RequestPart>) -> Self {
         Self { parts, early: BTreeMap::new(), next: 0, ended: false, answer: None }
     }
 
-    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Part>> {
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<RequestPart>> {
         loop {
             if let Some(part) = self.early.remove(&self.next) {
                 self.next = self.next.wrapping_add(1);
@@ -44,7 +44,7 @@ impl Incoming {
             let Some(part) = std::task::ready!(self.parts.poll_recv(cx)) else {
                 return Poll::Ready(None);
             };
-            // A second part with the same number replaces the first one, which fails at its client.
+            // A second part with the same number replaces the first one, whose PUSH fails.
             self.early.insert(part.number, part);
         }
     }

@@ -1,8 +1,8 @@
 //! A server: receives requests, finds their handlers, and answers.
 //!
-//! Modules, the lowest first: `state` (what is running, and whether new calls are accepted), `health`, `response` (one answer),
-//! `incoming` (parts of a request), `streams` (the table of streams), `outgoing` (parts of a response), `call` (one call),
-//! `builder`.
+//! Modules, the lowest first: `state` (running calls, and whether new calls are accepted),
+//! `health`, `response` (one answer), `incoming` (parts of a request), `streams` (the table of
+//! streams), `outgoing` (parts of a response), `call` (one call), `builder`.
 
 mod builder;
 mod call;

@@ -1,4 +1,4 @@
-//! A response that is a stream: its parts answer the client's PULLs, in order.
+//! A streamed response: its parts answer the client's PULLs, in order.
 
 use super::response::Pending;
 use super::streams::{Opened, Pull};
@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::time::timeout;
 
-/// Where the parts of a response come from.
+/// The source of a response's parts.
 pub(super) enum Source {
     /// The handler has not returned.
     Handler(BoxFuture<Result<Response, Status>>),
@@ -26,21 +26,22 @@ pub(super) enum Source {
 }
 
 /// A part of a response.
-struct Part {
+struct ResponsePart {
     head: Option<Metadata>,
     data: Pieces,
-    /// The last one; with the metadata behind it, or the status of a failure.
+    /// The last part, with the trailers or the status of a failure.
     end: Option<Result<Metadata, Status>>,
 }
 
-/// PULLs in the order of their numbers.
+/// PULLs, in the order of their numbers.
 struct Pulls {
     opened: Opened,
     early: BTreeMap<u32, Pending>,
     next: u32,
 }
 
-/// Answers PULLs until the response ends, the client cancels, the deadline passes, or no PULL comes any more.
+/// Answers PULLs until the response ends, the client cancels, the deadline passes, or PULLs stop
+/// arriving.
 pub(super) async fn run(opened: Opened, mut source: Source, deadline: Option<Instant>) {
     let cancel = opened.cancel.clone();
     let mut pulls = Pulls { opened, early: BTreeMap::new(), next: 0 };
@@ -50,7 +51,7 @@ pub(super) async fn run(opened: Opened, mut source: Source, deadline: Option<Ins
             idle = STREAM_IDLE;
             let stream = pulls.opened.id;
             let part = timeout(KEEP_ALIVE, next_part(&mut source)).await;
-            let part = part.unwrap_or_else(|_| Part::empty());
+            let part = part.unwrap_or_else(|_| ResponsePart::empty());
             let ended = part.end.is_some();
             let mut head = ResponseHead { head: part.head, ..ResponseHead::default() };
             match part.end {
@@ -79,7 +80,7 @@ pub(super) async fn run(opened: Opened, mut source: Source, deadline: Option<Ins
 }
 
 impl Pulls {
-    /// Waits for the next PULL. `None` if the stream has no sender any more.
+    /// Waits for the next PULL. Returns `None` if the stream has no sender any more.
     async fn next(&mut self) -> Option<Pending> {
         loop {
             if let Some(pending) = self.early.remove(&self.next) {
@@ -96,7 +97,7 @@ impl Pulls {
         }
     }
 
-    /// Answers the PULLs that nothing is left for, with the reason if there is one.
+    /// Answers the PULLs after the end, with the failure if there is one.
     async fn finish(mut self, end: Option<Status>) {
         self.opened.pulls.close();
         while let Ok(pull) = self.opened.pulls.try_recv() {
@@ -111,12 +112,14 @@ impl Pulls {
     }
 }
 
-/// Waits for a part, and takes what is available with it.
-async fn next_part(source: &mut Source) -> Part {
+/// Waits for a part, and adds the parts that are available with it.
+async fn next_part(source: &mut Source) -> ResponsePart {
     let mut first = None;
     std::future::poll_fn(move |cx| {
         let polled = catch_unwind(AssertUnwindSafe(|| poll_source(source, &mut first, cx)));
-        polled.unwrap_or_else(|_| Poll::Ready(Part { end: Some(Err(panicked())), ..Part::empty() }))
+        polled.unwrap_or_else(|_| {
+            Poll::Ready(ResponsePart { end: Some(Err(panicked())), ..ResponsePart::empty() })
+        })
     })
     .await
 }
@@ -132,7 +135,7 @@ pub(super) fn panicked() -> Status {
     Status::new(Code::Internal, "the handler panicked")
 }
 
-impl Part {
+impl ResponsePart {
     fn empty() -> Self {
         Self { head: None, data: Pieces::default(), end: None }
     }
@@ -142,19 +145,24 @@ fn poll_source(
     source: &mut Source,
     head: &mut Option<Metadata>,
     cx: &mut Context<'_>,
-) -> Poll<Part> {
+) -> Poll<ResponsePart> {
     if let Source::Handler(handler) = source {
         let response = std::task::ready!(handler.as_mut().poll(cx));
         let (metadata, body) = match response {
             Ok(response) => response.into_parts(),
-            Err(status) => return Poll::Ready(Part { end: Some(Err(status)), ..Part::empty() }),
+            Err(status) => {
+                return Poll::Ready(ResponsePart {
+                    end: Some(Err(status)),
+                    ..ResponsePart::empty()
+                });
+            }
         };
         *head = Some(metadata);
         *source = Source::Body(body);
     }
     let Source::Body(body) = source else { return Poll::Pending };
     let begins = head.is_some();
-    let mut part = Part { head: head.take(), ..Part::empty() };
+    let mut part = ResponsePart { head: head.take(), ..ResponsePart::empty() };
     if let Err(status) = body.poll_gather(cx, PART) {
         part.end = Some(Err(status));
         part.data = body.take_ready();

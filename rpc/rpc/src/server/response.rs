@@ -1,11 +1,11 @@
-//! The answer to one message of a client.
+//! The response to one message of a client.
 
 use crate::envelope::ResponseHead;
 use crate::metadata::Metadata;
 use crate::pieces::Pieces;
 use crate::status::Status;
 
-/// A message of a client that waits for its answer.
+/// A message of a client without a response yet.
 pub(super) struct Pending {
     request: apus::tokio::Request,
     echo: u32,
@@ -16,13 +16,13 @@ impl Pending {
         Self { request, echo }
     }
 
-    /// Answers. If the client has gone there is nothing to do: the transport has ended its call.
+    /// Sends the response. If the client has ended, the transport has already ended the call.
     pub(super) fn answer(
         self,
         head: ResponseHead,
         data: Pieces,
     ) -> impl Future<Output = ()> + Send + use<> {
-        // At once, and not in the future: the head is larger than its bytes.
+        // Encoded now rather than in the future: the head is larger than its bytes.
         let head = ResponseHead { echo: self.echo, ..head };
         let envelope = head.encode_with_room(data.copied_len());
         let payload = data.behind(envelope);
@@ -31,7 +31,7 @@ impl Pending {
         }
     }
 
-    /// Answers that the call failed.
+    /// Sends a failure.
     pub(super) async fn fail(self, status: Status) {
         let head = Some(Metadata::new());
         self.answer(
@@ -41,7 +41,7 @@ impl Pending {
         .await;
     }
 
-    /// Answers with an empty message.
+    /// Sends an empty message.
     pub(super) async fn accept(self) {
         self.answer(ResponseHead::default(), Pieces::default()).await;
     }

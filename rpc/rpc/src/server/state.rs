@@ -1,4 +1,4 @@
-//! What a server is doing: the calls that run, and whether new ones are accepted.
+//! State of a server: the running calls, and whether new calls are accepted.
 
 use super::health::Health;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use tokio::sync::Notify;
 
 /// The state of a server, shared by its workers and controls.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct ServerState {
     health: AtomicU8,
     running: AtomicUsize,
     max_running: usize,
     idle: Notify,
     began: Instant,
-    /// Microseconds from `began` to the last refusal for the sake of the server's health.
+    /// Microseconds from `began` to the last refusal because the server was not ready or draining.
     refused: AtomicU64,
 }
 
-/// A call that runs.
+/// A running call.
 #[derive(Debug)]
-pub(super) struct Running(Arc<State>);
+pub(super) struct Running(Arc<ServerState>);
 
-impl State {
+impl ServerState {
     pub(super) fn new(max_running: usize) -> Self {
         let health = AtomicU8::new(Health::Ready.number());
         let (running, idle) = (AtomicUsize::new(0), Notify::new());
@@ -38,7 +38,7 @@ impl State {
         self.health.store(health.number(), Ordering::Relaxed);
     }
 
-    /// Notes that a call was refused because the server is not ready or drains.
+    /// Records that a call was refused because the server is not ready or draining.
     pub(super) fn note_refusal(&self) {
         self.refused.store(self.now(), Ordering::Relaxed);
     }
@@ -47,7 +47,7 @@ impl State {
         u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Waits until no call has run and none was refused for `period`.
+    /// Waits until no call runs and none was refused for `period`.
     pub(super) async fn quiet(&self, period: Duration) {
         self.note_refusal();
         loop {
@@ -60,7 +60,7 @@ impl State {
         }
     }
 
-    /// Counts a call, unless too many run.
+    /// Counts a call, unless the limit is reached.
     pub(super) fn begin(self: &Arc<Self>) -> Option<Running> {
         let before = self.running.fetch_add(1, Ordering::AcqRel);
         let running = Running(self.clone());

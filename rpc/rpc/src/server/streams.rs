@@ -1,8 +1,8 @@
-//! The streams of a server, by client and number, and the steps that clients take in them.
+//! The streams of a server, by client and number, and the dispatch of clients' steps to them.
 //!
-//! Every stream and every step ahead of its time is bounded; what exceeds a bound is refused with a status.
+//! The numbers of streams and of early steps are bounded; excess is refused with a status.
 
-use super::incoming::Part;
+use super::incoming::RequestPart;
 use super::response::Pending;
 use crate::code::Code;
 use crate::envelope::{StreamCommand, StreamHead};
@@ -14,16 +14,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc};
 
-/// A PULL that waits for its part.
+/// A PULL without a response yet.
 pub(super) struct Pull {
     pub(super) number: u32,
     pub(super) pending: Pending,
 }
 
-/// Where the steps of a stream go.
+/// Receivers of a stream's steps.
 #[derive(Clone)]
 struct Stream {
-    parts: Option<mpsc::Sender<Part>>,
+    parts: Option<mpsc::Sender<RequestPart>>,
     pulls: mpsc::Sender<Pull>,
     cancel: Arc<Notify>,
 }
@@ -41,7 +41,7 @@ struct Table {
     per_host: HashMap<IpAddr, usize>,
 }
 
-/// A stream while it lives: what its task receives. The stream is forgotten when this is dropped.
+/// A live stream: the steps that its task receives. Dropping this value removes the stream.
 pub(super) struct Opened {
     table: Arc<Streams>,
     peer: SocketAddr,
@@ -57,11 +57,11 @@ impl Streams {
         Self { table, max_streams, max_streams_per_host }
     }
 
-    /// Opens a stream for a client. With `parts`, its PUSHes go there.
+    /// Opens a stream for a client. With `parts`, its PUSHes are sent there.
     pub(super) fn open(
         self: &Arc<Self>,
         peer: SocketAddr,
-        parts: Option<mpsc::Sender<Part>>,
+        parts: Option<mpsc::Sender<RequestPart>>,
     ) -> Result<Opened, Status> {
         let mut table = self.lock();
         let of_host = table.per_host.get(&peer.ip()).copied().unwrap_or(0);
@@ -79,7 +79,7 @@ impl Streams {
         Ok(Opened { table: self.clone(), peer, id, pulls, cancel })
     }
 
-    /// Takes a step of a client.
+    /// Handles a step of a client.
     pub(super) async fn step(
         &self,
         peer: SocketAddr,
@@ -107,7 +107,7 @@ impl Streams {
                 refuse(sent, |pull| pull.pending).await;
             }
             (StreamCommand::Push { number, end }, Some(parts)) => {
-                let sent = parts.try_send(Part { number, end, data, pending });
+                let sent = parts.try_send(RequestPart { number, end, data, pending });
                 refuse(sent, |part| part.pending).await;
             }
             (StreamCommand::Push { .. }, None) => {
@@ -127,7 +127,7 @@ impl Streams {
     }
 }
 
-/// Answers a step that its stream did not take.
+/// Answers a step that its stream did not accept.
 async fn refuse<T>(
     sent: Result<(), mpsc::error::TrySendError<T>>,
     pending: impl FnOnce(T) -> Pending,
@@ -138,7 +138,7 @@ async fn refuse<T>(
             let message = format!("more than {MAX_AHEAD} steps of the stream are outstanding");
             pending(step).fail(Status::new(Code::ResourceExhausted, message)).await;
         }
-        // The handler wants no more of the request: the client may stop sending.
+        // The handler reads no more of the request: the client may stop sending.
         Err(mpsc::error::TrySendError::Closed(step)) => {
             let message = "the handler takes no more of the request";
             pending(step).fail(Status::new(Code::Cancelled, message)).await;

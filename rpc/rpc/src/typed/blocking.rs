@@ -1,4 +1,8 @@
-//! The client's side of a typed call that a thread waits for.
+//! The client's side of a typed, blocking call.
+//!
+//! A thread that calls through an endpoint of its own receives its own response (7 µs instead of 12
+//! to 15 through two runtimes). Layers for several servers and streams wait for several things at a
+//! time and stay async; a `.blocking()` of the async client would have to own a hidden runtime.
 
 use super::call::read;
 use super::codec::{Codec, Message};
@@ -10,7 +14,7 @@ use crate::message::Response;
 use crate::status::Status;
 use bytes::Bytes;
 
-/// Returns the result in a response that is complete.
+/// Returns the result in a complete response.
 ///
 /// # Errors
 ///
@@ -23,7 +27,7 @@ pub fn result<C: Codec, T: Message>(response: Response) -> Result<T, Status> {
     read::<C, T>(&bytes(response.into_body())?)
 }
 
-/// Returns the result in a response, which is complete, of a method that has an error.
+/// Returns the result in a complete response of a method with an error type.
 ///
 /// # Errors
 ///
@@ -37,7 +41,7 @@ pub fn result_or_error<C: Codec, T: Message, E: Message>(
     Ok(result::<C, T>(response)?)
 }
 
-/// Returns the bytes of a body that is complete.
+/// Returns the bytes of a complete body.
 fn bytes(mut body: Body) -> Result<Bytes, Status> {
     let mut pieces = body.take_ready();
     if !body.is_complete() || pieces.count() > 1 || pieces.len() > MAX_PART {

@@ -11,7 +11,7 @@ use crate::code::Code;
 use crate::message::{Request, Response};
 use crate::status::Status;
 
-/// What sends the calls of a generated client: a [`Channel`](crate::Channel), or layers around one.
+/// Sends the calls of a generated client: a [`Channel`](crate::Channel), or layers around one.
 pub trait Service:
     tower_service::Service<Request, Response = Response, Error = Status, Future: Send + 'static>
     + Clone
@@ -34,7 +34,7 @@ impl<S> Service for S where
 ///
 /// # Errors
 ///
-/// [`Code::InvalidArgument`]: the arguments cannot be written.
+/// [`Code::InvalidArgument`]: the arguments cannot be encoded.
 pub fn request<C: Codec, A: Message>(
     options: &ClientOptions,
     method: &Method,
@@ -45,11 +45,11 @@ pub fn request<C: Codec, A: Message>(
     Ok(prepared(options, method, body.into()))
 }
 
-/// Returns the request of a method with these arguments, whose last one is a stream.
+/// Returns the request of a method with these arguments and a stream as the last one.
 ///
 /// # Errors
 ///
-/// [`Code::InvalidArgument`]: the arguments cannot be written.
+/// [`Code::InvalidArgument`]: the arguments cannot be encoded.
 pub fn request_with_stream<C: Codec, A: Message, P: Message>(
     options: &ClientOptions,
     method: &Method,
@@ -75,7 +75,7 @@ fn unsendable(error: &CodecError) -> Status {
     Status::not_executed(Code::InvalidArgument, format!("the arguments cannot be sent: {error}"))
 }
 
-/// Sends a request, when the service is ready.
+/// Sends a request once the service is ready.
 ///
 /// # Errors
 ///
@@ -99,7 +99,7 @@ pub async fn response<C: Codec, T: Message>(response: Response) -> Result<T, Sta
     decoded::<C, T>(response.into_body()).await
 }
 
-/// Returns the result in a response of a method that has an error.
+/// Returns the result in a response of a method with an error type.
 ///
 /// # Errors
 ///
@@ -127,7 +127,7 @@ pub async fn stream<C: Codec, T: Message>(response: Response) -> Result<Streamin
     Ok(Streaming::of_parts::<C>(Parts::new(response.into_body())))
 }
 
-/// Returns the stream in a response of a method that has an error.
+/// Returns the stream in a response of a method with an error type.
 ///
 /// # Errors
 ///
@@ -145,7 +145,7 @@ async fn decoded<C: Codec, T: Message>(body: Body) -> Result<T, Status> {
     read::<C, T>(&body.into_bytes(MAX_PART).await?)
 }
 
-/// Returns the value that a response has.
+/// Returns the value in a response.
 pub(super) fn read<C: Codec, T: Message>(bytes: &[u8]) -> Result<T, Status> {
     C::decode(bytes).map_err(|error| {
         Status::new(Code::Internal, format!("the server's response is malformed: {error}"))

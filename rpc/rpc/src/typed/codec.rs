@@ -1,12 +1,12 @@
-//! How arguments and results become bytes.
+//! Codecs: encode arguments and results as bytes.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Bytes for which the memory of a message has room at first, so that most need no more.
+/// Initial capacity of a message, enough for most.
 pub(super) const ROOM: usize = 256;
 
-/// What a method takes and returns: a type that serde can write and read.
+/// An argument or result: a type that serde can write and read.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or a result of a service",
     label = "it is sent to another process",
@@ -16,7 +16,7 @@ pub trait Message: Serialize + DeserializeOwned + Send + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> Message for T {}
 
-/// Why bytes are no value of a type, or a value cannot be written.
+/// Reason why bytes could not be decoded, or a value could not be encoded.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct CodecError(String);
@@ -26,26 +26,28 @@ pub trait Codec: Send + Sync + 'static {
     /// Name of the format; part of the signature of methods.
     const NAME: &'static str;
 
-    /// Whether the format names its fields, so that types may gain fields without a new method. Otherwise client and server
-    /// must mean exactly the same types, which the signature of a method checks.
+    /// Whether the format contains field names, so that types may gain fields without a new method.
+    /// Otherwise client and server must use exactly the same types, and the signature of a method
+    /// checks that.
     const SELF_DESCRIBING: bool;
 
     /// Appends a value to `bytes`.
     ///
     /// # Errors
     ///
-    /// [`CodecError`]: the format has no place for the value.
+    /// [`CodecError`]: the format cannot represent the value.
     fn encode<T: Serialize>(value: &T, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError>;
 
-    /// Reads a value, which must be all of `bytes`.
+    /// Decodes a value, which must take up all of `bytes`.
     ///
     /// # Errors
     ///
-    /// [`CodecError`]: the bytes are no value of the type.
+    /// [`CodecError`]: the bytes are not a value of the type.
     fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError>;
 }
 
-/// The default format: [postcard](https://postcard.jamesmunns.com/wire-format). Compact, fast, and not self-describing.
+/// The default format: [postcard](https://postcard.jamesmunns.com/wire-format). Compact, fast, and
+/// not self-describing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Postcard;
 

@@ -1,10 +1,10 @@
-//! The error of a method that has an error of its own.
+//! The error of a method with its own error type.
 
 use crate::status::Status;
 use apus::Execution;
 use std::fmt;
 
-/// Why a call of a method failed that returns a `Result`.
+/// Reason why a call of a method that returns a `Result` failed.
 #[derive(Clone, Debug)]
 pub enum ServiceError<E> {
     /// The method was executed and returned its error.
@@ -14,7 +14,7 @@ pub enum ServiceError<E> {
 }
 
 impl<E> ServiceError<E> {
-    /// Returns what is known about the execution of the request.
+    /// Returns whether the request was executed.
     pub const fn execution(&self) -> Execution {
         match self {
             Self::Method(_) => Execution::Executed,

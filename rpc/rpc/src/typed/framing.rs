@@ -9,7 +9,7 @@ use futures_core::Stream;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Bytes of the longest part: 64 MB, as messages of the transport have at most.
+/// Maximum length of a part: 64 MB, as for messages of the transport.
 pub(super) const MAX_PART: usize = 64 << 20;
 
 /// Returns the bytes of a part.
@@ -20,7 +20,7 @@ pub(super) fn frame<C: Codec, T: Message>(value: &T) -> Result<Bytes, CodecError
     Ok(bytes.into())
 }
 
-/// Takes parts out of a body, whose frames may have any boundaries.
+/// Extracts parts from a body with arbitrary frame boundaries.
 pub(super) struct Parts {
     body: Body,
     buffer: BytesMut,
@@ -70,7 +70,7 @@ impl Parts {
         Ok(Some(self.buffer.split_to(length).freeze()))
     }
 
-    /// Returns what the end of the body means.
+    /// Returns the outcome at the end of the body.
     fn last(&mut self) -> Option<Result<Bytes, Status>> {
         if self.buffer.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! A method of a typed service: its name, and the signature that client and server must agree upon.
+//! A method of a typed service: its name, and the signature that client and server must share.
 
 use super::codec::{Codec, Message};
 use super::shape::{Hash, hash_shape};
@@ -36,7 +36,7 @@ impl<C: Codec, A: Message, P: Message, T: Message, E: Message> Shape<C, A, P, T,
 }
 
 impl Method {
-    /// Returns a method whose signature `shape` computes of its path, once.
+    /// Creates a method whose signature `shape` computes once, from its path.
     #[must_use]
     pub const fn new(path: &'static str, idempotent: bool, shape: fn(&str) -> u32) -> Self {
         Self { path, idempotent, shape, signature: OnceLock::new() }

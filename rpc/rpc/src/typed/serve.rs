@@ -12,8 +12,8 @@ use crate::status::Status;
 ///
 /// # Errors
 ///
-/// [`Code::FailedPrecondition`]: the client means other arguments or results; [`Code::InvalidArgument`]: the request is
-/// malformed. The method was not executed.
+/// [`Code::FailedPrecondition`]: the client uses other argument or result types;
+/// [`Code::InvalidArgument`]: the request is malformed. The method was not executed.
 pub async fn arguments<C: Codec, A: Message>(
     method: &Method,
     request: Request,
@@ -23,12 +23,12 @@ pub async fn arguments<C: Codec, A: Message>(
     C::decode(&bytes).map_err(|error| malformed(&error))
 }
 
-/// Returns the arguments in a request, whose last one is a stream.
+/// Returns the arguments in a request, the last of which is a stream.
 ///
 /// # Errors
 ///
-/// [`Code::FailedPrecondition`]: the client means other arguments or results; [`Code::InvalidArgument`]: the request is
-/// malformed. The method was not executed.
+/// [`Code::FailedPrecondition`]: the client uses other argument or result types;
+/// [`Code::InvalidArgument`]: the request is malformed. The method was not executed.
 pub async fn arguments_with_stream<C: Codec, A: Message, P: Message>(
     method: &Method,
     request: Request,
@@ -43,7 +43,7 @@ pub async fn arguments_with_stream<C: Codec, A: Message, P: Message>(
     Ok((arguments, Streaming::of_parts::<C>(parts)))
 }
 
-/// Compares what the client means with what the method has.
+/// Compares the client's signature with the method's.
 fn check(method: &Method, request: &Request) -> Result<(), Status> {
     let (theirs, ours) = (request.signature(), method.signature());
     if theirs == ours || theirs == 0 {
@@ -65,17 +65,17 @@ fn malformed(error: &CodecError) -> Status {
 ///
 /// # Errors
 ///
-/// [`Code::Internal`]: the result cannot be written.
+/// [`Code::Internal`]: the result cannot be encoded.
 pub fn reply<C: Codec, T: Message>(result: &T) -> Result<Response, Status> {
     let body = C::encode(result, Vec::with_capacity(ROOM)).map_err(|error| unsendable(&error))?;
     Ok(Response::new(body))
 }
 
-/// Returns the response of a method that has an error.
+/// Returns the response of a method with an error type.
 ///
 /// # Errors
 ///
-/// [`Code::Internal`]: the result cannot be written.
+/// [`Code::Internal`]: the result cannot be encoded.
 pub fn reply_or_error<C: Codec, T: Message, E: Message>(
     result: &Result<T, E>,
 ) -> Result<Response, Status> {
@@ -89,17 +89,17 @@ pub fn reply_or_error<C: Codec, T: Message, E: Message>(
 ///
 /// # Errors
 ///
-/// None; generated code treats all kinds of results alike.
+/// None; generated code treats all kinds of results the same.
 #[allow(clippy::unnecessary_wraps, reason = "generated code treats all kinds of results alike")]
 pub fn reply_stream<C: Codec, T: Message>(parts: Streaming<T>) -> Result<Response, Status> {
     Ok(Response::new(parts.into_body::<C>(None)))
 }
 
-/// Returns the response of a method that has an error.
+/// Returns the response of a method with an error type.
 ///
 /// # Errors
 ///
-/// [`Code::Internal`]: the error cannot be written.
+/// [`Code::Internal`]: the error cannot be encoded.
 pub fn reply_stream_or_error<C: Codec, T: Message, E: Message>(
     result: Result<Streaming<T>, E>,
 ) -> Result<Response, Status> {
@@ -113,7 +113,7 @@ fn unsendable(error: &CodecError) -> Status {
     Status::new(Code::Internal, format!("the result cannot be sent: {error}"))
 }
 
-/// Returns the status of a call whose method the service does not have.
+/// Returns the status of a call to a method that the service lacks.
 #[must_use]
 pub fn unknown_method(request: &Request) -> Status {
     let message = format!("the server has no method {:?}", request.method().as_str());

@@ -1,10 +1,17 @@
-//! The shape of a type: a hash of what serde reads for it, so that client and server notice that they mean different types.
+//! The shape of a type: a hash of its serde structure, so that client and server can detect
+//! differing types.
 //!
-//! A type is read from nothing, once for each variant of its enums: the kinds of values, the names of fields and variants, and
-//! their order go into the hash. The walk ends at six optional values or lists inside of each other, which ends recursive
-//! types as well, and after 10,000 values. A type that refuses what it is given (such as an address in text form) ends the walk there. All
-//! of that is the same for the same type, so equal types have equal hashes; different ones differ, but for a type that
-//! begins to differ behind such an end.
+//! The type is deserialized from a probe that supplies no data, once per enum variant. The hash
+//! covers the kinds of values, and the names and order of fields and variants. The walk stops at
+//! six nested optional values or lists, which also ends recursive types, and after 10,000 values. A
+//! type that rejects the probe's value (such as an address in text form) ends the walk there. The
+//! walk is deterministic, so equal types have equal hashes; different types have different hashes,
+//! unless they first differ after such an end.
+//!
+//! Rationale: postcard does not describe itself, so a changed field would be read as another one. A
+//! hash of the types as written does not see changes in other modules; a version number that a
+//! person raises is forgotten once. The types of a method therefore never change; a new method has
+//! the new types.
 
 use serde::Deserialize;
 use serde::de::{
@@ -13,10 +20,10 @@ use serde::de::{
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Values of a type that are read.
+/// Maximum number of values read of a type.
 const MAX_VALUES: u32 = 10_000;
 
-/// Optional values, lists and maps inside of each other that are followed.
+/// Maximum nesting of optional values, lists and maps.
 const MAX_DEPTH: u32 = 6;
 
 /// FNV-1a of 64 bits, folded.
@@ -31,7 +38,7 @@ impl Hash {
         self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
 
-    /// Adds text, and an end that no text has.
+    /// Adds text and a terminator that does not occur in text.
     pub(super) fn text(&mut self, text: &str) {
         text.bytes().for_each(|byte| self.byte(byte));
         self.byte(0xff);
@@ -59,10 +66,10 @@ pub(super) fn hash_shape<T: for<'de> Deserialize<'de>>(hash: &mut Hash) {
     }
 }
 
-/// What the readers of a walk share.
+/// State shared by the readers of a walk.
 struct Walk<'a> {
     hash: &'a mut Hash,
-    /// For each enum the number of variants that were explored.
+    /// Number of explored variants of each enum.
     enums: BTreeMap<&'static str, usize>,
     values: u32,
 }
@@ -79,7 +86,7 @@ impl Walk<'_> {
     }
 }
 
-/// The type does not take what it was given.
+/// The type rejected the probe's value.
 #[derive(Debug)]
 struct Refused;
 
@@ -97,13 +104,13 @@ impl serde::de::Error for Refused {
     }
 }
 
-/// Reads a value from nothing.
+/// The probe: a deserializer without data.
 struct Reader<'w, 'h> {
     walk: &'w mut Walk<'h>,
     depth: u32,
 }
 
-/// Reads a number of values: elements, fields, or entries.
+/// Supplies a number of values: elements, fields, or entries.
 struct Elements<'w, 'h> {
     walk: &'w mut Walk<'h>,
     depth: u32,
@@ -164,7 +171,7 @@ impl<'w, 'h> Reader<'w, 'h> {
     }
 }
 
-/// Methods of a reader that read a value of a fixed kind.
+/// Methods of a reader for values of a fixed kind.
 macro_rules! scalars {
     ($($method:ident $visit:ident $value:expr;)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refused> {
@@ -290,7 +297,7 @@ impl<'de> Deserializer<'de> for Reader<'_, '_> {
     ) -> Result<V::Value, Refused> {
         self.walk.value("enum")?;
         let explored = self.walk.enums.entry(name).or_insert(0);
-        // All explored: any variant ends a recursive type as well as another.
+        // All variants are explored: any of them ends a recursive type.
         let variant = if *explored < variants.len() { *explored } else { 0 };
         if *explored < variants.len() {
             *explored += 1;
@@ -306,7 +313,7 @@ impl<'de> Deserializer<'de> for Reader<'_, '_> {
     }
 }
 
-/// Reads a variant of an enum.
+/// Selects a variant of an enum.
 struct Variant<'w, 'h> {
     walk: &'w mut Walk<'h>,
     depth: u32,

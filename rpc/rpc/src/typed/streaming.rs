@@ -12,9 +12,10 @@ use tokio::sync::mpsc;
 
 type Items<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// A stream of parts of a request or a response, with credit: a reader that pauses holds its writer back.
+/// A stream of parts of a request or a response, with credit: a reader that pauses stops its
+/// writer.
 ///
-/// A method has one as its last argument, returns one, or both. A failure ends it.
+/// A method takes one as its last argument, returns one, or both. A failure ends the stream.
 pub struct Streaming<T> {
     items: Items<T>,
 }
@@ -32,11 +33,11 @@ impl<T> Clone for Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Writes a part; waits for credit.
+    /// Writes a part. Waits for credit.
     ///
     /// # Errors
     ///
-    /// [`Code::Cancelled`]: the reader wants no more.
+    /// [`Code::Cancelled`]: the reader was dropped.
     pub async fn send(&self, item: T) -> Result<(), Status> {
         self.items.send(Ok(item)).await.map_err(|_| not_read())
     }
@@ -45,12 +46,12 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     ///
-    /// [`Code::Cancelled`]: the reader wants no more.
+    /// [`Code::Cancelled`]: the reader was dropped.
     pub async fn fail(self, status: Status) -> Result<(), Status> {
         self.items.send(Err(status)).await.map_err(|_| not_read())
     }
 
-    /// Waits until the reader wants no more.
+    /// Waits until the reader is dropped.
     pub async fn closed(&self) {
         self.items.closed().await;
     }
@@ -61,17 +62,17 @@ fn not_read() -> Status {
 }
 
 impl<T: Send + 'static> Streaming<T> {
-    /// Returns a stream of these parts, any of which may be a failure.
+    /// Creates a stream of these parts, any of which may be a failure.
     pub fn new(items: impl Stream<Item = Result<T, Status>> + Send + 'static) -> Self {
         Self { items: Box::pin(items) }
     }
 
-    /// Returns a stream of parts that are there already.
+    /// Creates a stream of existing parts.
     pub fn from_items(items: impl IntoIterator<Item = T, IntoIter: Send + 'static>) -> Self {
         Self::new(FromIterator(items.into_iter()))
     }
 
-    /// Returns a stream, and what writes it. Up to `ahead` parts wait to be sent; at least one.
+    /// Creates a stream and its writer. Up to `ahead` parts, at least one, wait to be sent.
     #[must_use]
     pub fn channel(ahead: usize) -> (Sender<T>, Self) {
         let (items, receiver) = mpsc::channel(ahead.max(1));
@@ -94,7 +95,7 @@ impl<T: Message> Streaming<T> {
         Self::new(Decoded::<C, T> { parts, types: std::marker::PhantomData })
     }
 
-    /// Returns the body of these parts, behind `first`.
+    /// Returns the body of `first` followed by these parts.
     pub(super) fn into_body<C: Codec>(self, first: Option<bytes::Bytes>) -> Body {
         let encoded = Encoded::<C, T> { items: self.items, codec: std::marker::PhantomData };
         match first {

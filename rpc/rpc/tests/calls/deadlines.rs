@@ -1,4 +1,4 @@
-//! Deadlines: they travel, they are inherited, and what is expired is not executed.
+//! Deadlines: they are propagated and inherited, and expired calls are not executed.
 
 use crate::{endpoints, serve};
 use apus_rpc::envelope::{CallHead, ResponseHead};
@@ -38,7 +38,7 @@ async fn a_nested_call_inherits_deadline_and_trace() {
         async move {
             let own = Request::new("test/inner", vec![]).with_timeout(Duration::from_secs(5_000));
             inner.call(own).await?;
-            // A task inherits through its scope.
+            // A task inherits the deadline through its scope.
             let context = Context::current();
             let call = async move { inner.call(Request::new("test/inner", vec![])).await };
             tokio::spawn(context.scope(call)).await.unwrap()
@@ -72,7 +72,7 @@ async fn a_request_that_arrives_expired_is_dropped_unread() {
         async { Ok(Response::default()) }
     };
     tokio::spawn(apus_rpc::Server::new(server).add_service(crate::Function(handler)).serve());
-    // No client sends that: what is left is nothing.
+    // No client sends a time left of zero.
     let head = CallHead { method: "test/m".into(), time_left: Some(0), ..CallHead::default() };
     let answer = client.call(to, head.encode().unwrap()).await.unwrap();
     let status = ResponseHead::parse(answer).unwrap().0.status.unwrap();
@@ -92,7 +92,7 @@ async fn a_handler_ends_with_the_deadline_of_its_call() {
         }
     }
     let (sender, mut ended) = tokio::sync::mpsc::unbounded_channel();
-    // The longest method of a request that a handler has begun.
+    // The longest method name of a request that a handler has started.
     let begun = Arc::new(AtomicUsize::new(0));
     let longest = begun.clone();
     let (channel, control) = serve(move |request: Request| {
@@ -105,7 +105,8 @@ async fn a_handler_ends_with_the_deadline_of_its_call() {
         }
     })
     .await;
-    // On a busy machine the time may have passed before a request is handled: then the next one counts.
+    // On a busy machine the deadline may pass before a request is handled; then the next request
+    // counts.
     for attempt in 1.. {
         let method = format!("test/{}", "h".repeat(attempt));
         let request = Request::new(method.as_str(), vec![]).with_timeout(Duration::from_millis(20));

@@ -1,11 +1,11 @@
-//! Clients and servers that lie.
+//! Hostile clients and servers.
 
 use crate::{endpoints, serve, three_endpoints, until};
 use apus_rpc::envelope::{CallHead, ResponseHead, StreamCommand, StreamHead};
 use apus_rpc::{Body, Channel, Code, Execution, Metadata, Request, Response};
 use bytes::Bytes;
 
-/// Returns the status that a server answers to these bytes.
+/// Returns the server's status for a message of these bytes.
 async fn status_of(channel: &Channel, message: Bytes) -> apus_rpc::Status {
     let answer = channel.endpoint().call(channel.peer_addr(), message).await.unwrap();
     ResponseHead::parse(answer).unwrap().0.status.expect("a refusal")
@@ -44,7 +44,7 @@ async fn steps_of_streams_that_do_not_exist_are_refused() {
     assert_eq!(control.running(), 0);
 }
 
-/// Opens a stream by hand, and returns its number.
+/// Opens a stream without a client, and returns its number.
 async fn open(channel: &Channel) -> u64 {
     let head = CallHead { method: "test/m".into(), open: true, ..CallHead::default() };
     let answer = channel.endpoint().call(channel.peer_addr(), head.encode().unwrap()).await;
@@ -97,7 +97,7 @@ async fn pushes_that_no_handler_reads_are_bounded() {
         let channel = channel.clone();
         calls.spawn(async move { status_of(&channel, push.encode()).await });
     }
-    // One of them finds no room; the others wait for their credit.
+    // One of them has no room; the others wait for credit.
     let status = calls.join_next().await.unwrap().unwrap();
     assert_eq!(status.code(), Code::ResourceExhausted);
 }
@@ -125,7 +125,7 @@ async fn streams_are_bounded_per_host() {
     open(&channel).await;
 }
 
-/// A server that answers every request with what `answer` returns.
+/// A server that answers every request with the result of `answer`.
 async fn lying(answer: impl Fn(Bytes) -> Bytes + Send + 'static) -> Channel {
     let (client, server) = endpoints().await;
     let to = server.local_addr();

@@ -1,5 +1,5 @@
-//! Calls between a client and a server over a network in memory: unary, streams, deadlines, failures, and hostile
-//! clients and servers.
+//! Calls between a client and a server over a network in memory: unary, streams, deadlines,
+//! failures, and hostile clients and servers.
 
 mod deadlines;
 mod failures;
@@ -12,7 +12,7 @@ use apus::tokio::Endpoint;
 use apus_driver::loopback::LoopbackNetwork;
 use apus_rpc::{Channel, Handler, Request, Response, Server, ServerControl, Status};
 
-/// A handler of the service `test` made of a function.
+/// A handler of the service `test`, made from a function.
 pub(crate) struct Function<F>(pub(crate) F);
 
 impl<F, R> Handler for Function<F>
@@ -29,20 +29,21 @@ where
     }
 }
 
-/// Three endpoints on a network of their own.
+/// Three endpoints on a separate network.
 pub(crate) async fn three_endpoints() -> [Endpoint; 3] {
     let network = LoopbackNetwork::new();
     let on = async || Endpoint::builder().with_driver(Box::new(network.host())).await.unwrap();
     [on().await, on().await, on().await]
 }
 
-/// Two endpoints on a network of their own.
+/// Two endpoints on a separate network.
 pub(crate) async fn endpoints() -> (Endpoint, Endpoint) {
     let [client, server, _] = three_endpoints().await;
     (client, server)
 }
 
-/// A channel to a server with this handler, and the server's control. The server ends with the runtime.
+/// A channel to a server with this handler, and the server's control. The server ends with the
+/// runtime.
 pub(crate) async fn serve<F, R>(function: F) -> (Channel, ServerControl)
 where
     F: Fn(Request) -> R + Send + Sync + 'static,
@@ -55,14 +56,14 @@ where
     (Channel::new(client, to), control)
 }
 
-/// Waits until `done`, and lets other tasks run.
+/// Waits until `done`, while other tasks run.
 pub(crate) async fn until(done: impl Fn() -> bool) {
     while !done() {
         tokio::task::yield_now().await;
     }
 }
 
-/// A stream that receives what a test sends into a channel.
+/// A stream of the items that a test sends into a channel.
 pub(crate) struct FromChannel<T>(pub(crate) tokio::sync::mpsc::Receiver<T>);
 
 impl<T> futures_core::Stream for FromChannel<T> {

@@ -5,7 +5,7 @@ use apus_rpc::{Body, Code, Frame, Metadata, Request, Response, Status};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-/// A body of `count` parts of `size` bytes, which come one after another.
+/// A body of `count` parts of `size` bytes that become available one after another.
 fn parts(count: u8, size: usize) -> Body {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -69,7 +69,7 @@ async fn a_streamed_request_arrives_in_order() {
 #[tokio::test]
 async fn both_directions_flow_at_the_same_time() {
     let (channel, _) = serve(async |request: Request| {
-        // The body of the request is that of the response.
+        // The body of the response is the body of the request.
         Ok(Response::new(request.into_body()))
     })
     .await;
@@ -131,7 +131,7 @@ async fn dropping_a_response_cancels_the_stream_at_the_server() {
     let (channel, control) = serve(async |_| {
         let (sender, receiver) = mpsc::channel(1);
         sender.try_send(Ok(Frame::Data(Bytes::from_static(b"first")))).unwrap();
-        // Never ends while the receiver lives.
+        // Does not end while the receiver lives.
         tokio::spawn(async move { sender.closed().await });
         Ok(Response::new(Body::stream(FromChannel(receiver))))
     })
@@ -164,7 +164,7 @@ async fn a_reader_that_pauses_holds_its_writer_back() {
     .await;
     let mut body = channel.call(Request::new("test/m", vec![])).await.unwrap().into_body();
     body.next().await.unwrap().unwrap();
-    // Another call's round trips give the writer all the time it could use.
+    // The round trips of another call give the writer enough time.
     for _ in 0..20 {
         let mut other = channel.call(Request::new("test/m", vec![])).await.unwrap().into_body();
         other.next().await.unwrap().unwrap();

@@ -1,10 +1,10 @@
-//! What holds for any bytes that arrive as an envelope.
+//! Properties of arbitrary bytes received as an envelope.
 
 use apus_rpc::envelope::{RequestEnvelope, ResponseHead};
 use bytes::Bytes;
 
-/// Parses bytes as a request and as a response. What is valid is written again as the same bytes, but for empty parts that
-/// have a flag without need.
+/// Parses bytes as a request and as a response. A valid envelope is written as the same bytes,
+/// except for empty parts with an unnecessary flag.
 ///
 /// # Panics
 ///

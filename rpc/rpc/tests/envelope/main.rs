@@ -1,4 +1,5 @@
-//! The envelope: test vectors, round trips, and bytes of any kind. The fuzz target `rpc_envelope` has the body `check`.
+//! The envelope: test vectors, round trips, and arbitrary bytes. `check` is the body of the fuzz
+//! target `rpc_envelope`.
 
 mod check;
 #[path = "../../../../fuzz/mutate.rs"]

@@ -1,4 +1,4 @@
-//! Which server a call goes to.
+//! The choice of a server.
 
 use crate::{call, servers, until};
 use apus_rpc::{Balance, Code, Execution, Request, names};
@@ -12,7 +12,7 @@ fn request() -> Request {
 async fn all_servers_get_calls() {
     let (client, servers) = servers(4).await;
     let balance = Balance::new(client, names::list(servers.iter().map(|server| server.address)));
-    // Also one whose first call took long, as the first one to a peer may.
+    // Also a server whose first call was slow, as the first call to a peer may be.
     while servers.iter().any(|server| server.executed() < 20) {
         call(&balance, request()).await.unwrap();
     }
@@ -28,7 +28,7 @@ async fn a_server_with_outstanding_calls_gets_fewer() {
     servers[0].stall.send(true).unwrap();
     let mut calls = tokio::task::JoinSet::new();
     let before = servers[0].executed();
-    // Calls to the stalled server stay; the others return at once.
+    // Calls to the stalled server stay pending; the others return at once.
     for _ in 0..200 {
         let balance = balance.clone();
         calls.spawn(async move { call(&balance, request()).await });

@@ -9,11 +9,11 @@ fn request(idempotent: bool) -> Request {
     Request::new("test/m", vec![]).with_idempotent(idempotent)
 }
 
-/// A hedging client that has seen enough calls to know how long they take.
+/// A hedging client with enough calls for its percentile.
 async fn warm(client: apus::tokio::Endpoint, servers: &[Running]) -> Hedge<Balance> {
     let addresses = servers.iter().map(|server| server.address);
     let balance = Balance::new(client, names::list(addresses));
-    // No hedge before it is wanted: the delay is longer than any call of the warm-up.
+    // No hedge during the warm-up: the delay is longer than any of its calls.
     let hedge = Hedge::new(balance).min_delay(Duration::from_millis(20)).budget(Budget::new(5, 10));
     for _ in 0..200 {
         call(&hedge, request(true)).await.unwrap();
@@ -28,11 +28,11 @@ async fn a_stalled_server_does_not_delay_idempotent_calls() {
     let before = hedge.counts();
     servers[0].stall.send(true).unwrap();
     let executed = [servers[0].executed(), servers[1].executed()];
-    // Until the first copy went to the stalled server.
+    // Repeat until the first copy goes to the stalled server.
     while hedge.counts().second_first == before.second_first {
         assert_eq!(call(&hedge, request(true)).await.unwrap(), 1, "the other server answers");
     }
-    // On a busy machine, calls to the other server may have been slow enough for a hedge, too.
+    // On a busy machine, calls to the other server may have been slow enough for a hedge as well.
     let counts = hedge.counts();
     let hedged = counts.hedged - before.hedged;
     assert!(hedged >= 1, "{counts:?}");
@@ -55,7 +55,7 @@ async fn a_call_that_is_not_idempotent_is_never_hedged() {
         let hedge = hedge.clone();
         async move { call(&hedge, request(false)).await }
     });
-    // A hedge of a call that is idempotent comes later than one of this call would.
+    // A hedge of an idempotent call is sent later than a hedge of this call would be.
     let idempotent = tokio::spawn({
         let hedge = hedge.clone();
         async move { call(&hedge, request(true)).await }
@@ -82,7 +82,7 @@ async fn no_server_executes_a_call_twice() {
         async move { call(&hedge, request(true)).await }
     });
     let known = hedge.counts().hedged;
-    // There is no other server: the copy is not sent, and the first one is waited for.
+    // Without another server the copy is not sent, and the client waits for the first one.
     until(|| hedge.counts().hedged > known).await;
     servers[0].stall.send(false).unwrap();
     pending.await.unwrap().unwrap();

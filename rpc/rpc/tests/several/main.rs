@@ -1,4 +1,5 @@
-//! Several servers: balancing, ejection, retries, hedging, names, and a rolling restart of real processes.
+//! Several servers: balancing, ejection, retries, hedging, names, and a rolling restart of real
+//! processes.
 
 mod balancing;
 mod hedging;
@@ -13,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A server of a test: counts executions by what the requests say.
+/// A test server: counts executions by the content of requests.
 #[derive(Clone)]
 pub(crate) struct Counting {
     pub(crate) name: u8,
@@ -40,7 +41,7 @@ impl Handler for Counting {
     }
 }
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) control: ServerControl,
@@ -81,7 +82,7 @@ where
     Ok(response.into_body().into_bytes(1).await?[0])
 }
 
-/// Waits until `done`, and lets other tasks run.
+/// Waits until `done`, while other tasks run.
 pub(crate) async fn until(done: impl Fn() -> bool) {
     while !done() {
         tokio::task::yield_now().await;

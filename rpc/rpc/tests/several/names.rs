@@ -19,7 +19,7 @@ async fn a_file_is_read_again_and_a_malformed_one_changes_nothing() {
     let mut servers = names::file(&path, Duration::from_millis(1)).unwrap();
     assert_eq!(servers.addresses().len(), 1);
     std::fs::write(&path, "10.0.0.7:4000\n10.0.0.8:4000\n").unwrap();
-    // The first change may be the file while it is empty.
+    // The first change may be the still empty file.
     while servers.addresses().len() != 2 {
         assert!(servers.changed().await);
     }
@@ -31,8 +31,8 @@ async fn a_file_is_read_again_and_a_malformed_one_changes_nothing() {
     }
 }
 
-/// Starts a name server that knows one name, `shop.test`, with these addresses, for a second each. Without any it fails, and
-/// counts that.
+/// Starts a name server with one name, `shop.test`, and these addresses, for a second each. Without
+/// addresses it fails, and counts that.
 async fn name_server(
     addresses: watch::Receiver<Vec<IpAddr>>,
     failures: watch::Sender<u32>,
@@ -90,7 +90,7 @@ async fn a_name_is_looked_up_again_and_a_failure_changes_nothing() {
     assert_eq!(servers.addresses(), ["10.0.0.9:4000".parse().unwrap()]);
 }
 
-/// What a balancer of tower learns.
+/// The changes that a tower balancer receives.
 #[tokio::test]
 async fn changes_of_addresses_are_changes_of_services() {
     use tower::discover::Change;

@@ -1,4 +1,4 @@
-//! Retries by what is known about the execution.
+//! Retries, based on the execution of calls.
 
 use crate::{call, servers};
 use apus_rpc::layers::{Budget, Retry};
@@ -31,7 +31,7 @@ async fn what_was_executed_is_not_sent_again() {
     assert_eq!(servers[0].executed() + servers[1].executed(), 1);
 }
 
-/// Fails every call with this status, and counts.
+/// Fails every call with this status, and counts the calls.
 #[derive(Clone)]
 struct Fails(Status, Arc<AtomicU32>);
 
@@ -50,7 +50,7 @@ impl tower_service::Service<Request> for Fails {
     }
 }
 
-/// Returns the number of attempts of a call that fails like this.
+/// Returns the number of attempts of a call that fails with this status.
 async fn attempts(code: Code, execution: Execution, idempotent: bool) -> u32 {
     let count = Arc::new(AtomicU32::new(0));
     let status = Status::new(code, "").with_execution(execution);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Says to a process of this test that it is a server.
+/// Environment variable that makes a process of this test a server.
 const ROLE: &str = "APUS_RPC_TEST_SERVER";
 
 struct Counting(Arc<AtomicU64>);
@@ -22,14 +22,15 @@ impl Handler for Counting {
     fn call(&self, request: Request) -> BoxFuture<Result<Response, Status>> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
-            // Part of the calls are under way when the server drains.
+            // Some of the calls are in progress when the server drains.
             tokio::task::yield_now().await;
             Ok(Response::new(request.into_body().into_bytes(100).await?))
         })
     }
 }
 
-/// The server process: prints its address, serves until its standard input ends, drains, and prints the number of executions.
+/// The server process: prints its address, serves until its standard input ends, drains, and prints
+/// the number of executions.
 #[test]
 fn server_process() {
     if std::env::var_os(ROLE).is_none() {
@@ -48,12 +49,12 @@ fn server_process() {
         tokio::task::spawn_blocking(input).await.unwrap();
         assert!(control.drain(Duration::from_secs(60)).await, "drained");
         println!("executed {}", executed.load(Ordering::Relaxed));
-        // Clients that do not know yet are refused until the process ends.
+        // Clients that still call are refused until the process ends.
         endpoint.shutdown();
     });
 }
 
-/// A server process. Ends with this.
+/// A server process, which ends with this value.
 struct Process {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -74,11 +75,11 @@ impl Process {
         Self { child, output, address }
     }
 
-    /// Drains the server, and returns the number of calls that it has executed.
+    /// Drains the server, and returns the number of executed calls.
     fn end(mut self) -> u64 {
         drop(self.child.stdin.take());
         let executed = value(&mut self.output, "executed").parse().unwrap();
-        // The rest of the output would otherwise fill the pipe.
+        // Otherwise the rest of the output would fill the pipe.
         std::io::copy(&mut self.output, &mut std::io::sink()).unwrap();
         assert!(self.child.wait().unwrap().success());
         executed
@@ -92,7 +93,8 @@ impl Drop for Process {
     }
 }
 
-/// Reads lines until one has this name, and returns what follows it. The test harness writes into lines, too.
+/// Reads lines until one contains this name, and returns the text after it. The test harness writes
+/// into lines as well.
 fn value(output: &mut impl BufRead, name: &str) -> String {
     let mut line = String::new();
     loop {
@@ -122,7 +124,8 @@ async fn a_rolling_restart_loses_no_call() {
     write_names(&path, &servers);
     let endpoint = apus::tokio::Endpoint::client().await.unwrap();
     let names = names::file(&path, Duration::from_millis(5)).unwrap();
-    // The restarts are closer together than those of a service: the reserve is for that, and the budget still bounds them.
+    // Restarts follow each other faster than in production: the reserve covers that, and the budget
+    // still bounds retries.
     let service =
         Retry::new(Balance::new(endpoint, names)).max_attempts(8).budget(Budget::new(10, 1_000));
     let done = Arc::new(AtomicBool::new(false));
@@ -135,7 +138,7 @@ async fn a_rolling_restart_loses_no_call() {
             while !done.load(Ordering::Relaxed) {
                 number += 1;
                 let bytes = number.to_le_bytes().to_vec();
-                // Not idempotent: only what was certainly not executed is sent again.
+                // Not idempotent: only calls that were certainly not executed are sent again.
                 let request = Request::new("test/echo", bytes.clone());
                 let response =
                     apus_rpc::typed::send(&service, request).await.expect("no call is lost");
@@ -153,7 +156,8 @@ async fn a_rolling_restart_loses_no_call() {
                 ended.unwrap();
             }
         }
-        // As a supervisor does it: the old one drains while it still has its name, then the new one takes its place.
+        // As a supervisor does: the old process drains while it still has its name, then the new
+        // one replaces it.
         let old = servers.remove(0);
         executed += tokio::task::spawn_blocking(move || old.end()).await.unwrap();
         servers.push(tokio::task::spawn_blocking(Process::start).await.unwrap());

@@ -1,4 +1,4 @@
-//! Spans of OpenTelemetry. One test, since the tracer is the process's.
+//! OpenTelemetry spans. A single test, since the tracer is global.
 
 use apus_driver::loopback::LoopbackNetwork;
 use apus_rpc::apus::tokio::Endpoint;

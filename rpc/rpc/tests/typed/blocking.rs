@@ -14,7 +14,7 @@ trait Calculator {
     async fn add(&self, one: u32, other: u32) -> u32;
     async fn divide(&self, one: u32, other: u32) -> Result<u32, String>;
     async fn text(&self, length: usize) -> String;
-    /// Not in the client for threads.
+    /// Not part of the client for threads.
     async fn count(&self, to: u32) -> Streaming<u32>;
 }
 
@@ -43,7 +43,7 @@ impl Calculator for InMemory {
     }
 }
 
-/// A server on a runtime of its own, which runs until the sender is dropped.
+/// A server on a separate runtime, which runs until the sender is dropped.
 fn server() -> (SocketAddr, tokio::sync::oneshot::Sender<()>) {
     let (started, address) = std::sync::mpsc::channel();
     let (end, ended) = tokio::sync::oneshot::channel();
@@ -88,7 +88,7 @@ fn what_cannot_be_done_is_a_status() {
     assert_eq!((late.code(), late.execution()), (Code::DeadlineExceeded, Execution::NotExecuted));
     let unknown = channel.call(Request::new("Calculator/none", Vec::new())).unwrap_err();
     assert_eq!(unknown.code(), Code::Unimplemented);
-    // A response that is a stream.
+    // A streamed response.
     let stream = channel.call(Request::new("Calculator/count", vec![7])).unwrap_err();
     assert_eq!((stream.code(), stream.execution()), (Code::Unimplemented, Execution::Executed));
     let refused = channel.call(Request::new("Calculator/add", Body::stream(Never))).unwrap_err();
@@ -98,7 +98,7 @@ fn what_cannot_be_done_is_a_status() {
     );
 }
 
-/// A stream of which nothing comes.
+/// A stream without parts.
 struct Never;
 
 impl futures_core::Stream for Never {

@@ -33,7 +33,7 @@ pub(crate) trait Store {
     async fn sum(&self, times: u64, numbers: Streaming<u64>) -> u64;
     async fn sum_or_fail(&self, numbers: Streaming<u64>) -> Result<u64, StoreError>;
     async fn double(&self, numbers: Streaming<u64>) -> Streaming<u64>;
-    /// The names of arguments that generated code uses, too.
+    /// Argument names that generated code uses as well.
     async fn names(&self, service: u8, request: u8, result: u8, response: u8, method: u8) -> u8;
     async fn panics(&self) -> u8;
     async fn time_left(&self) -> Option<Duration>;

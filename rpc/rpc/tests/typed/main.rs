@@ -9,7 +9,8 @@ use apus::tokio::Endpoint;
 use apus_driver::loopback::LoopbackNetwork;
 use apus_rpc::{Channel, Handler, Server};
 
-/// A channel to a server with this handler, over a network in memory. The server ends with the runtime.
+/// A channel to a server with this handler, over a network in memory. The server ends with the
+/// runtime.
 pub(crate) async fn serve(handler: impl Handler) -> Channel {
     let network = LoopbackNetwork::new();
     let on = async || Endpoint::builder().with_driver(Box::new(network.host())).await.unwrap();

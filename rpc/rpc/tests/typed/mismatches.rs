@@ -61,7 +61,7 @@ async fn other_types_deep_inside_and_missing_methods_are_typed_errors() {
     assert!(status.message().contains("Shapes/area"), "{status}");
     let status = client.gone().await.unwrap_err();
     assert_eq!((status.code(), status.execution()), (Code::Unimplemented, Execution::NotExecuted));
-    // A service may gain methods, and arguments other names.
+    // Methods may be added, and arguments renamed.
     assert_eq!(client.same(7).await.unwrap(), 7);
 }
 
@@ -76,7 +76,7 @@ async fn requests_that_are_no_arguments_are_refused() {
     }
 }
 
-/// A server that answers everything with the same bytes.
+/// A server that answers every request with the same bytes.
 struct Liar(&'static [u8], bool);
 
 impl Handler for Liar {
@@ -148,7 +148,7 @@ async fn streams_that_lie_about_lengths_end_with_a_status() {
         assert_eq!(numbers.next().await.unwrap().unwrap_err().code(), code, "{lie:?}");
     }
     let channel = serve(NumbersServer::new(Counting)).await;
-    // No arguments at all, and a part that is no number.
+    // No arguments at all, and a part that is not a number.
     let frames = [Ok(Frame::Data(Bytes::from_static(&[0, 0, 0, 0, 2, 0, 0, 0, 1, 1])))];
     let body = Body::stream(Frames(frames.into_iter()));
     let response = channel.call(Request::new("Numbers/sum", body)).await.unwrap();

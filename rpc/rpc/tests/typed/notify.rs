@@ -1,4 +1,4 @@
-//! Methods whose clients do not wait.
+//! Methods without a wait for the response.
 
 use crate::serve;
 use apus_rpc::{Metadata, Notifications};

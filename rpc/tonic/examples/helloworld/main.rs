@@ -1,7 +1,7 @@
-//! The hello world of tonic, over apus: what differs from HTTP/2 is marked.
+//! The hello world of tonic, over apus. Differences from HTTP/2 are marked.
 //!
-//! `cargo run -p apus-tonic --example helloworld -- server` in one terminal, `… -- client` in another. Without an argument, both run in
-//! one process.
+//! `cargo run -p apus-tonic --example helloworld -- server` in one terminal, `… -- client` in
+//! another. Without an argument, both run in one process.
 
 #[path = "generated.rs"]
 #[allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]

@@ -1,7 +1,8 @@
-//! Generates the Rust code of the `.proto` files of apus-tonic and of the benchmark. No protoc is needed: protox compiles them.
+//! Generates the Rust code of the `.proto` files of apus-tonic and of the benchmark. No protoc is
+//! needed: protox compiles them.
 //!
-//! `cargo run` in this folder, after a change of a `.proto` file; what it writes is committed, so that builds and tests need
-//! neither this program nor its dependencies.
+//! Run `cargo run` in this folder after a change of a `.proto` file. The output is committed, so
+//! that builds and tests need neither this program nor its dependencies.
 
 use protox::prost::Message;
 use std::path::Path;
@@ -30,7 +31,7 @@ fn main() {
     let example = tonic.join("examples/helloworld");
     generate("helloworld.proto", &example);
     rename(&example, "helloworld.rs", "generated.rs");
-    let bench = tonic.join("../../tools/bench/src/rpc/generated");
+    let bench = tonic.join("../../lab/bench/src/rpc/generated");
     generate("bench.proto", &bench);
     rename(&bench, "bench.rs", "echo.rs");
 }

@@ -176,7 +176,7 @@ async fn custom_metadata() {
     assert_eq!(response.metadata().get(ECHO_INITIAL).unwrap(), "test_initial_metadata_value");
     assert_eq!(response.metadata().get_bin(ECHO_TRAILING).unwrap(), value);
 
-    // Of a failed call it is behind the status.
+    // In a failed call it follows the status.
     let response_status = Some(EchoStatus { code: 9, message: String::new() });
     let mut request = Request::new(SimpleRequest { response_status, ..Default::default() });
     with_metadata(request.metadata_mut());
@@ -205,7 +205,7 @@ async fn cancel_after_begin() {
     }
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
-    // The server's handler ends, and with it the reader of the requests.
+    // The server's handler ends, and so does the reader of the requests.
     at_rest(&control).await;
     sender.closed().await;
 }

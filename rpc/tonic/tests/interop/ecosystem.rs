@@ -1,4 +1,5 @@
-//! What comes with tonic and is used unchanged: compression, interceptors, status details, health and reflection.
+//! Parts of tonic's ecosystem that work unchanged: compression, interceptors, status details,
+//! health and reflection.
 
 use crate::grpc_testing::test_service_client::TestServiceClient;
 use crate::grpc_testing::test_service_server::TestServiceServer;
@@ -34,7 +35,7 @@ async fn messages_are_compressed_in_both_directions() {
     assert_eq!(response.metadata().get("grpc-encoding").unwrap(), "gzip");
     assert_eq!(response.into_inner().payload.unwrap().body.len(), 100_000);
 
-    // A server that accepts none says so.
+    // A server without compression rejects it.
     let (mut client, _) = self::client().await;
     client = client.send_compressed(CompressionEncoding::Gzip);
     let status = client.unary_call(request).await.unwrap_err();
@@ -82,7 +83,7 @@ async fn a_megabyte_of_metadata_is_a_status_and_nothing_is_sent() {
 #[tokio::test]
 async fn a_deadline_reaches_the_handler_and_its_own_calls() {
     struct Nested(apus_tonic::Channel);
-    // The outer service is one of apus-rpc; the inner one is generated.
+    // The outer service belongs to apus-rpc; the inner one is generated.
     impl apus_rpc::Handler for Nested {
         fn service(&self) -> &'static str {
             "outer"

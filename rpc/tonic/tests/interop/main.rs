@@ -1,7 +1,8 @@
-//! gRPC's interoperability test cases, with generated clients and servers, over a network in memory.
+//! gRPC's interoperability test cases, with generated clients and servers, over a network in
+//! memory.
 //!
-//! The cases are those of gRPC's test descriptions ("interop-test-descriptions"), by name. Those about TLS, credentials and load
-//! balancers of gRPC have no counterpart here.
+//! The cases have the names of gRPC's test descriptions ("interop-test-descriptions"). The cases
+//! about TLS, credentials and load balancers of gRPC have no counterpart here.
 
 mod cases;
 mod ecosystem;
@@ -17,7 +18,8 @@ use apus_tonic::{Channel, Router, Server};
 use grpc_testing::test_service_client::TestServiceClient;
 use grpc_testing::test_service_server::TestServiceServer;
 
-/// Starts a server with these services, and returns a channel to it. The server ends with the runtime.
+/// Starts a server with these services, and returns a channel to it. The server ends with the
+/// runtime.
 pub(crate) async fn serve(router: Router) -> (Channel, ServerControl) {
     let network = LoopbackNetwork::new();
     let on = async || Endpoint::builder().with_driver(Box::new(network.host())).await.unwrap();

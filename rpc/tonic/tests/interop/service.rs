@@ -11,10 +11,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Code, Request, Response, Status, Streaming};
 
-/// Metadata that comes back at the beginning of a response.
+/// Metadata echoed at the start of a response.
 pub(crate) const ECHO_INITIAL: &str = "x-grpc-test-echo-initial";
 
-/// Metadata that comes back at the end of a response.
+/// Metadata echoed at the end of a response.
 pub(crate) const ECHO_TRAILING: &str = "x-grpc-test-echo-trailing-bin";
 
 pub(crate) struct TestServer;
@@ -34,7 +34,7 @@ fn check(status: Option<EchoStatus>) -> Result<(), Status> {
     }
 }
 
-/// Sends what a request asks for. A failed send means that the client has gone.
+/// Sends the requested parts. A failed send means that the client has ended.
 async fn respond(
     request: StreamingOutputCallRequest,
     sender: &tokio::sync::mpsc::Sender<Result<StreamingOutputCallResponse, Status>>,
@@ -53,7 +53,7 @@ async fn respond(
     Ok(())
 }
 
-/// Copies the metadata that the test cases look for.
+/// Copies the metadata that the test cases check.
 fn echo_initial<T>(from: &tonic::metadata::MetadataMap, to: &mut Response<T>) {
     if let Some(value) = from.get(ECHO_INITIAL) {
         to.metadata_mut().insert(ECHO_INITIAL, value.clone());
@@ -83,7 +83,7 @@ impl TestService for TestServer {
         let mut response = Response::new(response);
         echo_initial(&metadata, &mut response);
         if let Some(value) = metadata.get_bin(ECHO_TRAILING) {
-            // A handler of tonic has no trailers of a successful unary call.
+            // A tonic handler cannot set trailers of a successful unary call.
             response.metadata_mut().insert_bin(ECHO_TRAILING, value.clone());
         }
         Ok(response)

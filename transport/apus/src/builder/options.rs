@@ -207,7 +207,7 @@ impl Options {
     }
 
     /// Opens `count` sockets, each at a port of its own: those that follow the first one's, where they are free. A server spreads
-    /// such ports over its shards evenly (docs/adr/0067).
+    /// such ports over its shards evenly (`spread` of `apus-socket`).
     fn open_paths(&self, count: usize) -> Result<Vec<DriverSetup>, BindError> {
         let mut paths = vec![Udp::open(&self.udp_at(self.udp.bind))?];
         let first = paths[0].local_addr().port();

@@ -13,6 +13,10 @@
 //!
 //! One thread serves all shards of the process. It starts with the first one and ends with the last
 //! one.
+//!
+//! Each watched shard has an epoll set of its own in the common one, which exists only while it is
+//! watched: a packet calls every set that holds its socket, 2.5 to 5.2 % of a round trip. Decisions
+//! and alternatives are in ADR 6.
 
 use super::alarm::Alarm;
 use super::poll_role::RoleState;

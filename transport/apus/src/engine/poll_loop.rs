@@ -433,14 +433,17 @@ impl Shard {
 #[cfg(not(apus_loom))]
 mod tests {
     use super::*;
-    use crate::EndpointBuilder;
+    use crate::{Config, EndpointBuilder};
     use apus_driver::loopback::LoopbackNetwork;
 
     #[test]
     fn a_thread_that_sleeps_at_once_polls_before_it_waits_only_if_packets_came_together() {
         let network = LoopbackNetwork::new();
-        let [waits, sends] = [(); 2]
-            .map(|()| EndpointBuilder::default().with_driver(Box::new(network.host())).unwrap());
+        // No RESEND arrives in addition, however slow the machine is.
+        let config = Config::builder().resend_usecs(10_000_000).timeout_usecs(60_000_000);
+        let builder = EndpointBuilder::default().config(config.build().unwrap());
+        let [waits, sends] =
+            [(); 2].map(|()| builder.clone().with_driver(Box::new(network.host())).unwrap());
         let shard = waits.shard();
         // With the poll role no other thread takes the packets.
         while !shard.lock().polling().take_role() {

@@ -1,7 +1,7 @@
 //! What wakes a leader, as one descriptor that the background poller waits for.
 //!
 //! A packet that arrives at a socket calls all sets that the socket is in, whether or not anything waits for
-//! them: 2.5 to 5.2 % of the samples of a short round trip (docs/perf-log.md, 2026-11-28). So there is a set
+//! them: 2.5 to 5.2 % of the samples of a short round trip (lab/log, 2026-11-28). So there is a set
 //! while the shard is watched, and none while a thread leads.
 
 use super::shard::Shard;

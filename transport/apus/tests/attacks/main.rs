@@ -1,7 +1,7 @@
 //! Attacks on endpoints with real sockets: each succeeded on an earlier version, and fails without its mend.
 //!
-//! `docs/security.md` has a row for each. One folder per position, which says what its attacker may do and know. An attacker
-//! writes packets with `apus-wire`, and uses sockets of its own:
+//! `docs/attacks.md` has an entry for each. One folder per position, which says what its attacker
+//! may do and know. An attacker writes packets with `apus-wire`, and uses sockets of its own:
 //!
 //! - `off_path` sends packets with any source address, and sees none: calls in another host's name and answers to them, control
 //!   packets in the name of either end, first contacts in the name of a client, and of very many.

@@ -1,6 +1,7 @@
 //! One thread that receives requests and completions, and sleeps on a descriptor beside them.
 
-use apus::{Arrival, Endpoint, EndpointBuilder, PollMode};
+use crate::fixtures::patient;
+use apus::{Arrival, Endpoint, PollMode};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -8,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 fn endpoint(local: bool) -> Endpoint {
-    EndpointBuilder::default().local(local).poll_mode(PollMode::Block).bind("127.0.0.1:0").unwrap()
+    patient().local(local).poll_mode(PollMode::Block).bind("127.0.0.1:0").unwrap()
 }
 
 /// The next message, however often the wait ends without one.

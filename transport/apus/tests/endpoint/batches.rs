@@ -1,9 +1,10 @@
 //! Calls and replies that are made together: `send_many`, `reply_many`.
 
+use crate::fixtures::{patient, patient_config};
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair, pair};
 use apus::{
-    CallError, CallOptions, Closed, Config, Endpoint, EndpointBuilder, Execution, OutgoingCall,
-    Payload, ReplyError, Request,
+    CallError, CallOptions, Closed, Endpoint, EndpointBuilder, Execution, OutgoingCall, Payload,
+    ReplyError, Request,
 };
 use apus_driver::loopback::LoopbackNetwork;
 use std::net::SocketAddr;
@@ -12,11 +13,9 @@ use std::time::Duration;
 
 /// Messages of up to 10,000 bytes, of which two may be under way at a time.
 fn small() -> EndpointBuilder {
-    let config = Config::builder()
-        .max_message(10_000)
-        .max_send_bytes_per_peer(20_000)
-        .max_send_bytes(20_000);
-    EndpointBuilder::default().config(config.build().unwrap())
+    let config =
+        patient_config().max_message(10_000).max_send_bytes_per_peer(20_000).max_send_bytes(20_000);
+    patient().config(config.build().unwrap())
 }
 
 /// A call to `to` for each of these lengths, with its place as cookie.
@@ -62,7 +61,7 @@ fn cookies(client: &Endpoint, count: usize, length: usize) -> Vec<u64> {
 
 #[test]
 fn each_call_is_answered_however_many_there_are() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&patient());
     for count in [0, 1, 64, 65, 300] {
         let mut all = calls(server.local_addr(), vec![100; count]);
         client.send_many(&mut all, CallOptions::new()).unwrap();
@@ -77,7 +76,7 @@ fn each_call_is_answered_however_many_there_are() {
 
 #[test]
 fn requests_at_several_shards_are_answered_together() {
-    let builder = EndpointBuilder::default().local(false);
+    let builder = patient().local(false);
     let server = builder.clone().shards(2).bind("127.0.0.1:0").unwrap();
     let arrived = || {
         let shards = server.shard_metrics();
@@ -157,7 +156,7 @@ fn without_room_the_sender_of_many_calls_waits_or_gets_an_error() {
 #[test]
 fn without_room_the_sender_of_many_replies_waits() {
     let network = LoopbackNetwork::new();
-    let client = EndpointBuilder::default().with_driver(Box::new(network.host())).unwrap();
+    let client = patient().with_driver(Box::new(network.host())).unwrap();
     let server = small().with_driver(Box::new(network.host())).unwrap();
     let mut all = calls(server.local_addr(), [9_000; 50]);
     client.send_many(&mut all, CallOptions::new()).unwrap();
@@ -213,13 +212,24 @@ fn a_reply_that_fails_keeps_no_other_one_back() {
 
 #[test]
 fn a_cork_holds_back_what_is_sent_together() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    assert!((0..1_000).any(|_| calls_are_held_back()), "the cork holds nothing back");
+}
+
+/// Makes calls under a cork and without one. Returns whether the cork held them back: the background
+/// poller sends what a cork holds, and it runs if the system has stopped this thread.
+fn calls_are_held_back() -> bool {
+    let (client, server) = pair(&patient());
     let sent = || client.metrics().protocol.sent(apus_proto::Kind::Data);
     let cork = client.cork();
     client.send_many(&mut calls(server.local_addr(), [10; 3]), CallOptions::new()).unwrap();
-    assert_eq!(sent(), 0);
+    let under_cork = sent();
     drop(cork);
-    assert_eq!(sent(), 3);
+    let without = sent();
     client.send_many(&mut calls(server.local_addr(), [10; 3]), CallOptions::new()).unwrap();
-    assert_eq!(sent(), 6, "without a cork nothing is left when the call returns");
+    let all = sent();
+    // Without a cork nothing is left when the call returns.
+    let held_back = (under_cork, without, all) == (0, 3, 6);
+    let disturbed = client.metrics().engine.keeper_turns > 0;
+    assert!(held_back || disturbed, "{under_cork} {without} {all}");
+    held_back
 }

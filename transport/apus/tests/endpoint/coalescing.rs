@@ -3,6 +3,7 @@
 use crate::bytes;
 use crate::echo::echo;
 use crate::fixtures::ShutDown;
+use crate::fixtures::patient;
 use apus::{Endpoint, EndpointBuilder, Engine, PollMode, UdpConfig};
 use std::net::UdpSocket;
 use std::thread;
@@ -10,7 +11,7 @@ use std::thread;
 /// Options of an endpoint that does without shared memory, whose packets may wait for `usecs`.
 fn options(usecs: u32) -> EndpointBuilder {
     let udp = UdpConfig { receive_coalescing_usecs: usecs, ..UdpConfig::default() };
-    EndpointBuilder::default().local(false).poll_mode(PollMode::Block).udp(udp)
+    patient().local(false).poll_mode(PollMode::Block).udp(udp)
 }
 
 fn open(usecs: u32) -> Endpoint {

@@ -1,13 +1,14 @@
 //! Many threads that share an endpoint.
 
+use crate::fixtures::patient;
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair, pair};
-use apus::{Endpoint, EndpointBuilder, PollMode};
+use apus::{Endpoint, PollMode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn many_callers_share_an_endpoint() {
     for poll in [PollMode::Block, PollMode::default()] {
-        let (client, server, echo) = echo_pair(&EndpointBuilder::default().poll_mode(poll));
+        let (client, server, echo) = echo_pair(&patient().poll_mode(poll));
         std::thread::scope(|scope| {
             for thread in 0..8 {
                 let client = &client;
@@ -25,7 +26,7 @@ fn many_callers_share_an_endpoint() {
 
 #[test]
 fn many_receivers_serve_one_endpoint() {
-    let (client, server) = pair(&EndpointBuilder::default().poll_mode(PollMode::Block));
+    let (client, server) = pair(&patient().poll_mode(PollMode::Block));
     let address = server.local_addr();
     let served = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -55,7 +56,7 @@ fn many_receivers_serve_one_endpoint() {
 /// poll role around.
 #[test]
 fn all_kinds_of_waiting_at_once() {
-    let (a, b) = pair(&EndpointBuilder::default().poll_mode(PollMode::Block));
+    let (a, b) = pair(&patient().poll_mode(PollMode::Block));
     let serve = |endpoint: &Endpoint| {
         while let Ok(request) = endpoint.recv_request() {
             let payload = request.payload().clone();
@@ -85,7 +86,7 @@ fn all_kinds_of_waiting_at_once() {
 
 #[test]
 fn a_waiting_thread_lets_corked_messages_leave() {
-    let (client, server, _echo) = echo_pair(&EndpointBuilder::default());
+    let (client, server, _echo) = echo_pair(&patient());
     let _cork = client.cork();
     client.send(server, bytes(0, 100), 1).unwrap();
     assert_eq!(client.recv_completion().unwrap().result.unwrap(), bytes(0, 100));

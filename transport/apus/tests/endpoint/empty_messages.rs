@@ -1,7 +1,8 @@
 //! Messages of 0 bytes, which are messages like others (RPC-1).
 
+use crate::fixtures::{patient, patient_config};
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair, pair};
-use apus::{CallError, CallOptions, Endpoint, EndpointBuilder, Execution, FailureKind, Refusal};
+use apus::{CallError, CallOptions, Endpoint, Execution, FailureKind, Refusal};
 use std::thread::JoinHandle;
 
 /// Serves until the endpoint is shut down: `reply` gives the reply to a request, or `None` to drop it.
@@ -22,7 +23,7 @@ fn serve(
 
 #[test]
 fn either_message_may_be_empty() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&patient());
     let _end = ShutDown(&[&client, &server]);
     // An empty request gets a byte, any other an empty reply.
     let thread =
@@ -41,7 +42,7 @@ fn either_message_may_be_empty() {
 #[test]
 fn many_calls_with_empty_messages_in_both_directions() {
     const CALLS: u64 = 500;
-    let (client, server, echo) = echo_pair(&EndpointBuilder::default());
+    let (client, server, echo) = echo_pair(&patient());
     let before = echo.endpoint.metrics().engine.messages;
     let cork = client.cork();
     for cookie in 0..CALLS {
@@ -63,7 +64,7 @@ fn many_calls_with_empty_messages_in_both_directions() {
 /// A failed call has no message, an empty response is one: only the latter frees anything.
 #[test]
 fn empty_responses_and_failures_are_distinguished() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&patient());
     let _end = ShutDown(&[&client, &server]);
     let thread = serve(&server, |request| (request == b"empty").then(Vec::new));
     for _ in 0..100 {
@@ -84,8 +85,8 @@ fn empty_responses_and_failures_are_distinguished() {
 /// CAP-2, CAP-12: empty messages count as calls, although they have no bytes.
 #[test]
 fn the_number_of_empty_calls_is_limited() {
-    let config = apus::Config::builder().max_client_rpcs(3).build().unwrap();
-    let (client, server) = pair(&EndpointBuilder::default().config(config));
+    let config = patient_config().max_client_rpcs(3).build().unwrap();
+    let (client, server) = pair(&patient().config(config));
     let _end = ShutDown(&[&client, &server]);
     let no_wait = CallOptions::new().no_wait(true);
     let send = |cookie| client.send_with(server.local_addr(), "", cookie, no_wait);

@@ -1,8 +1,9 @@
 //! A network that loses, duplicates, reorders and corrupts: no message is lost, and no request is
 //! executed twice.
 
+use crate::fixtures::patient;
 use crate::{ShutDown, assert_at_rest, bytes};
-use apus::{Endpoint, EndpointBuilder, PollMode};
+use apus::{Endpoint, PollMode};
 use apus_driver::fault::{FaultConfig, Faults, Faulty, PER_MILLION};
 use apus_driver::loopback::LoopbackNetwork;
 use std::collections::HashSet;
@@ -13,7 +14,7 @@ const PER_CENT: u32 = PER_MILLION / 100;
 fn endpoint(network: &LoopbackNetwork, seed: u64, faults: Faults) -> Endpoint {
     let config = FaultConfig { seed, receive: faults, ..FaultConfig::default() };
     let driver = Faulty::new(network.host(), config).unwrap();
-    EndpointBuilder::default().poll_mode(PollMode::Block).with_driver(Box::new(driver)).unwrap()
+    patient().poll_mode(PollMode::Block).with_driver(Box::new(driver)).unwrap()
 }
 
 /// Calls of all sizes from one endpoint to another, all of which must come back intact, and be

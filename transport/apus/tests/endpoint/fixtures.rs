@@ -2,10 +2,21 @@
 
 use crate::echo::echo;
 use crate::pair;
-use apus::{Endpoint, EndpointBuilder};
+use apus::{Config, ConfigBuilder, Endpoint, EndpointBuilder};
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// Parameters with which a peer may be silent for a minute, in place of a second: a busy machine may
+/// stop its threads for longer than that.
+pub(crate) fn patient_config() -> ConfigBuilder {
+    Config::builder().timeout_usecs(60_000_000)
+}
+
+/// Returns a builder of endpoints with [`patient_config`].
+pub(crate) fn patient() -> EndpointBuilder {
+    EndpointBuilder::default().config(patient_config().build().unwrap())
+}
 
 /// Starts an echo server and returns a client, the server's address and the server.
 pub(crate) fn echo_pair(builder: &EndpointBuilder) -> (Endpoint, SocketAddr, EchoServer) {

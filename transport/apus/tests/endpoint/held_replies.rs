@@ -1,7 +1,7 @@
 //! Replies that are held back, under overload, until the next poll of the network.
 
-use crate::overload::{UNDER_WAY, impatient};
-use crate::{Endpoint, ShutDown, roomy_pair};
+use crate::overload::{UNDER_WAY, impatient, pair};
+use crate::{Endpoint, ShutDown};
 use apus::{Bytes, ReplyError, Request};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ fn a_held_reply_arrives(
     reply: impl Fn(&Endpoint, Request, Bytes) -> Result<(), ReplyError> + Sync,
     then: impl FnOnce(&Endpoint) + Send,
 ) {
-    let (client, server) = roomy_pair(&impatient(), 400 * UNDER_WAY as usize);
+    let (client, server) = pair(&impatient());
     let held = AtomicU64::new(u64::MAX);
     std::thread::scope(|scope| {
         let _shutdown = ShutDown(&[&client, &server]);

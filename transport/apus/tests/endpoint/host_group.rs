@@ -2,6 +2,7 @@
 
 use crate::echo::echo;
 use crate::fixtures::ShutDown;
+use crate::fixtures::patient;
 use apus::local::{LocalConfig, PeerPolicy};
 use apus::{Endpoint, EndpointBuilder};
 use std::thread;
@@ -9,7 +10,7 @@ use std::thread;
 /// Returns a builder for endpoints of a group of this test process, which call over the network.
 fn member(group: &str) -> EndpointBuilder {
     let group = format!("test/{}/{group}", std::process::id());
-    EndpointBuilder::default().host_group(group).local(false)
+    patient().host_group(group).local(false)
 }
 
 fn bind(builder: EndpointBuilder) -> Endpoint {
@@ -40,7 +41,7 @@ fn endpoints_of_a_group_know_each_other_while_they_are_open() {
 
 #[test]
 fn endpoints_without_a_group_share_nothing() {
-    let [client, server] = [(); 2].map(|()| bind(EndpointBuilder::default().local(false)));
+    let [client, server] = [(); 2].map(|()| bind(patient().local(false)));
     let _shut_down = ShutDown(&[&server]);
     echo(server.clone());
     client.call(server.local_addr(), b"x").unwrap();
@@ -77,7 +78,7 @@ fn the_policy_is_that_of_local_peers() {
 
 #[test]
 fn a_name_that_is_too_long_is_an_error() {
-    let builder = EndpointBuilder::default().host_group("x".repeat(120));
+    let builder = patient().host_group("x".repeat(120));
     let error = builder.bind("127.0.0.1:0").unwrap_err();
     assert!(error.to_string().contains("127.0.0.1"), "{error}");
 }

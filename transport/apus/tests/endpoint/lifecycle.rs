@@ -1,13 +1,14 @@
 //! Start, shutdown and loss of endpoints, and what their peers see of it.
 
+use crate::fixtures::{patient, patient_config};
 use crate::{bytes, pair};
-use apus::{Closed, Config, Endpoint, EndpointBuilder, Execution, Profile};
+use apus::{Closed, Config, Endpoint, Execution, Profile};
 use apus_driver::loopback::LoopbackNetwork;
 use std::time::Duration;
 
 #[test]
 fn shutting_down_ends_every_wait() {
-    let (a, b) = pair(&EndpointBuilder::default());
+    let (a, b) = pair(&patient());
     std::thread::scope(|scope| {
         let waits = [
             scope.spawn(|| a.recv_completion().map(drop)),
@@ -32,13 +33,16 @@ fn shutting_down_ends_every_wait() {
 
 #[test]
 fn completions_from_before_a_shutdown_can_be_received_after_it() {
-    let (client, server, _echo) = crate::echo_pair(&EndpointBuilder::default());
-    client.send(server, "x", 5).unwrap();
+    let (client, server) = pair(&patient());
+    let to = server.local_addr();
+    client.send(to, "x", 5).unwrap();
+    // The second call has no reply, however late this thread shuts its endpoint down.
+    server.recv_request().unwrap().reply("x").unwrap();
     while client.metrics().protocol.progress.client_responses_done == 0 {
         // The loop must run, and the completion must stay available.
         assert!(client.recv_request_timeout(Duration::from_millis(1)).unwrap().is_none());
     }
-    client.send(server, bytes(0, 10), 6).unwrap();
+    client.send(to, bytes(0, 10), 6).unwrap();
     client.shutdown();
     let first = client.recv_completion().unwrap();
     assert_eq!((first.cookie, first.result.unwrap()), (5, "x".into()));
@@ -51,8 +55,8 @@ fn completions_from_before_a_shutdown_can_be_received_after_it() {
 #[test]
 fn a_call_to_a_closed_port_fails_at_once() {
     let network = LoopbackNetwork::new();
-    let client = EndpointBuilder::default().with_driver(Box::new(network.host())).unwrap();
-    let gone = EndpointBuilder::default().with_driver(Box::new(network.host())).unwrap();
+    let client = patient().with_driver(Box::new(network.host())).unwrap();
+    let gone = patient().with_driver(Box::new(network.host())).unwrap();
     let address = gone.local_addr();
     drop(gone);
     let error = client.call(address, "hello").unwrap_err();
@@ -64,8 +68,7 @@ fn a_call_to_a_closed_port_fails_at_once() {
 fn a_silent_peer_is_given_up() {
     let network = LoopbackNetwork::new();
     let config = Config::builder().timeout_usecs(50_000).build().unwrap();
-    let client =
-        EndpointBuilder::default().config(config).with_driver(Box::new(network.host())).unwrap();
+    let client = patient().config(config).with_driver(Box::new(network.host())).unwrap();
     // A host that receives packets and never responds.
     let silent = network.host();
     let address = apus_driver::Driver::local_addr(&silent);
@@ -78,8 +81,8 @@ fn a_silent_peer_is_given_up() {
 #[test]
 fn ids_begin_where_the_builder_says() {
     let network = LoopbackNetwork::new();
-    let config = Config::builder().profile(Profile::Kernel).build().unwrap();
-    let builder = EndpointBuilder::default().config(config).first_id(1 << 40);
+    let config = patient_config().profile(Profile::Kernel).build().unwrap();
+    let builder = patient().config(config).first_id(1 << 40);
     let client = builder.with_driver(Box::new(network.host())).unwrap();
     let silent = network.host();
     let address = apus_driver::Driver::local_addr(&silent);
@@ -92,7 +95,7 @@ fn ids_begin_where_the_builder_says() {
 
 #[test]
 fn the_last_clone_ends_the_endpoint() {
-    let (a, b) = pair(&EndpointBuilder::default());
+    let (a, b) = pair(&patient());
     let address = a.local_addr();
     let clone = a.clone();
     drop(a);
@@ -106,7 +109,7 @@ fn the_last_clone_ends_the_endpoint() {
 
 #[test]
 fn a_reply_arrives_although_its_server_ends() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&patient());
     let address = server.local_addr();
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -123,7 +126,7 @@ fn a_reply_arrives_although_its_server_ends() {
 /// Messages that were discarded have not arrived.
 #[test]
 fn a_drain_does_not_confuse_a_shutdown_with_an_arrival() {
-    let (a, b) = pair(&EndpointBuilder::default());
+    let (a, b) = pair(&patient());
     assert!(a.drain(Duration::ZERO), "nothing was sent");
     a.send(b.local_addr(), "hello", 0).unwrap();
     a.shutdown();
@@ -135,7 +138,7 @@ fn a_drain_does_not_confuse_a_shutdown_with_an_arrival() {
 /// AMO-5: the application has the request and may have executed it.
 #[test]
 fn a_shutdown_does_not_promise_that_a_request_in_service_was_not_executed() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&patient());
     let address = server.local_addr();
     std::thread::scope(|scope| {
         let call = scope.spawn(|| client.call(address, "order"));
@@ -161,7 +164,7 @@ fn bad_addresses_are_named() {
 #[test]
 fn shutting_down_at_any_moment() {
     for round in 0..50 {
-        let (a, b) = pair(&EndpointBuilder::default().poll_mode(apus::PollMode::Block));
+        let (a, b) = pair(&patient().poll_mode(apus::PollMode::Block));
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| while b.recv_request().is_ok_and(|r| r.reply("x").is_ok()) {});

@@ -1,16 +1,17 @@
 //! Back-pressure: a caller waits for room, or gets a typed error.
 
+use crate::fixtures::{patient, patient_config};
 use crate::{ShutDown, assert_at_rest, bytes, echo, echo_pair, pair};
-use apus::{CallOptions, Config, EndpointBuilder};
+use apus::{CallOptions, EndpointBuilder};
 use std::time::Duration;
 
 fn small() -> EndpointBuilder {
-    let config = Config::builder()
+    let config = patient_config()
         .max_message(10_000)
         .max_send_bytes_per_peer(20_000)
         .max_send_bytes(20_000)
         .max_client_rpcs(8);
-    EndpointBuilder::default().config(config.build().unwrap())
+    patient().config(config.build().unwrap())
 }
 
 #[test]
@@ -70,8 +71,7 @@ fn completions_that_are_not_received_count_as_calls() {
 /// CAP-2: the end of a call makes room, whichever thread receives it.
 #[test]
 fn callers_take_turns_when_one_call_is_the_limit() {
-    let builder =
-        EndpointBuilder::default().config(Config::builder().max_client_rpcs(1).build().unwrap());
+    let builder = patient().config(patient_config().max_client_rpcs(1).build().unwrap());
     let (client, server, echo) = echo_pair(&builder);
     std::thread::scope(|scope| {
         for _ in 0..3 {

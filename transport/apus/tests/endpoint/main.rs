@@ -21,6 +21,8 @@ mod metrics;
 mod modes;
 mod overload;
 mod packets;
+#[path = "../ports/mod.rs"]
+mod ports;
 mod refusals;
 mod shards;
 mod spraying;

@@ -1,8 +1,9 @@
 //! Counters of endpoints: their values, their names, and the page that describes them.
 
+use crate::fixtures::patient;
 use crate::{bytes, echo_pair, pair};
 use apus::snapshot::{EndpointSnapshot as Counted, FamilyKind, families};
-use apus::{CallOptions, Endpoint, EndpointBuilder};
+use apus::{CallOptions, Endpoint};
 use std::time::Duration;
 
 fn counted(endpoint: &Endpoint) -> Counted {
@@ -11,7 +12,7 @@ fn counted(endpoint: &Endpoint) -> Counted {
 
 #[test]
 fn sizes_and_durations_of_calls_are_counted() {
-    let (client, address, server) = echo_pair(&EndpointBuilder::default());
+    let (client, address, server) = echo_pair(&patient());
     for length in [1, 64, 65, 5_000, 200_000] {
         client.call(address, bytes(1, length)).unwrap();
     }
@@ -33,7 +34,7 @@ fn sizes_and_durations_of_calls_are_counted() {
 
 #[test]
 fn calls_that_fail_are_counted_by_reason() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&patient());
     // The server's application does not receive the request.
     let options = CallOptions::new().timeout(Duration::from_millis(1));
     client.call_with(server.local_addr(), "x", options).unwrap_err();
@@ -45,7 +46,7 @@ fn calls_that_fail_are_counted_by_reason() {
 
 #[test]
 fn messages_that_wait_for_grants_are_integrated_over_time() {
-    let (client, address, server) = echo_pair(&EndpointBuilder::default());
+    let (client, address, server) = echo_pair(&patient());
     client.call(address, bytes(3, 3_000_000)).unwrap();
     let counted = counted(&server.endpoint);
     assert!(counted.counter("granted_bytes") > 0, "it was too long to be unscheduled");
@@ -57,7 +58,7 @@ fn messages_that_wait_for_grants_are_integrated_over_time() {
 #[test]
 fn processor_time_is_sampled() {
     const PARTS: [&str; 4] = ["receive_nanos", "protocol_nanos", "send_nanos", "poll_nanos"];
-    let (client, address, server) = echo_pair(&EndpointBuilder::default());
+    let (client, address, server) = echo_pair(&patient());
     let is_missing = |endpoint: &Endpoint| {
         let counted = counted(endpoint);
         PARTS.iter().any(|part| counted.counter(part) == 0)
@@ -74,7 +75,7 @@ fn processor_time_is_sampled() {
 
 #[test]
 fn waiting_for_the_lock_is_counted() {
-    let (client, address, _server) = echo_pair(&EndpointBuilder::default());
+    let (client, address, _server) = echo_pair(&patient());
     let misses = || counted(&client).counter("lock_misses");
     // Two threads that contend for the lock until the first wait is counted.
     std::thread::scope(|scope| {
@@ -91,7 +92,7 @@ fn waiting_for_the_lock_is_counted() {
 
 #[test]
 fn queue_lengths_are_reported() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&patient());
     let call = client.send(server.local_addr(), "x", 0).unwrap();
     assert_eq!(client.metrics().queues.calls, 1);
     assert!(client.cancel(call));
@@ -152,7 +153,7 @@ type Recorded = (
 fn a_recorder_of_the_facade_gets_differences() {
     use metrics_util::debugging::DebuggingRecorder;
 
-    let (client, address, _server) = echo_pair(&EndpointBuilder::default());
+    let (client, address, _server) = echo_pair(&patient());
     let recorder = DebuggingRecorder::new();
     let recorded = recorder.snapshotter();
     let mut publisher = apus::metrics_bridge::Publisher::default();

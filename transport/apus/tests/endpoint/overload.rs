@@ -1,5 +1,6 @@
 //! Overload: refusals, progress of accepted requests, and the share of the core.
 
+use crate::fixtures::patient;
 use crate::{ShutDown, bytes, roomy_pair};
 use apus::{
     CallError, CallOptions, Config, Endpoint, EndpointBuilder, Engine, FailureKind, PollMode,
@@ -16,7 +17,7 @@ pub(crate) const UNDER_WAY: u64 = 2_000;
 
 /// Endpoints that refuse when requests wait for 10 ms, if 320 wait.
 pub(crate) fn impatient() -> EndpointBuilder {
-    EndpointBuilder::default().poll_mode(PollMode::Block).max_queueing(Duration::from_micros(50))
+    patient().poll_mode(PollMode::Block).max_queueing(Duration::from_micros(50))
 }
 
 /// Two endpoints on a network with room for all of these packets: a client that loses its refusal
@@ -105,7 +106,7 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
 /// left.
 #[test]
 fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&patient());
     client.send(server.local_addr(), "hello", 1).unwrap();
     let request = server.recv_request().unwrap();
     let cork = server.cork();
@@ -121,12 +122,7 @@ fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
 fn timers_are_served_while_requests_wait() {
     const REQUESTS: u64 = 10;
     let network = LoopbackNetwork::new();
-    let on = || {
-        EndpointBuilder::default()
-            .poll_mode(PollMode::Block)
-            .with_driver(Box::new(network.host()))
-            .unwrap()
-    };
+    let on = || patient().poll_mode(PollMode::Block).with_driver(Box::new(network.host())).unwrap();
     let (client, server, silent) = (on(), on(), network.host());
     let cork = client.cork();
     for number in 0..REQUESTS {
@@ -149,7 +145,7 @@ fn timers_are_served_while_requests_wait() {
 
 #[test]
 fn without_a_queueing_limit_requests_wait_and_are_not_refused() {
-    let (client, server) = pair(&EndpointBuilder::default().max_queueing(Duration::MAX));
+    let (client, server) = pair(&patient().max_queueing(Duration::MAX));
     std::thread::scope(|scope| {
         let _ends = ShutDown(&[&client, &server]);
         let serving = scope.spawn(|| serve_slowly(&server));
@@ -163,7 +159,7 @@ fn without_a_queueing_limit_requests_wait_and_are_not_refused() {
 #[test]
 fn an_engine_with_a_share_leaves_its_core_to_other_threads() {
     let cpu = first_cpu();
-    let settings = EndpointBuilder::default()
+    let settings = patient()
         .poll_mode(PollMode::Spin)
         .engine(Engine::Dedicated { cpu: Some(cpu) })
         .core_share(20);

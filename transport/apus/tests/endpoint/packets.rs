@@ -1,11 +1,12 @@
 //! Behaviour that shows only on a path with packets: corks, batches, quotas, live RPCs.
 
+use crate::fixtures::patient;
 use crate::{assert_at_rest, bytes, echo_pair, pair};
-use apus::{Endpoint, EndpointBuilder, MessageProgress};
+use apus::{Endpoint, MessageProgress};
 
 #[test]
 fn live_rpcs_are_reported() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&patient());
     client.send(server.local_addr(), bytes(0, 100), 0).unwrap();
     let info = client.info();
     assert_eq!(info.len(), 1);
@@ -24,7 +25,7 @@ fn a_cork_lets_messages_leave_together() {
 /// Sends messages under a cork. Returns `false`, and has checked less, if the background poller has
 /// run meanwhile: it sends what a cork holds, and it runs if the system has stopped this thread.
 fn leave_together_undisturbed() -> bool {
-    let (client, server, echo) = echo_pair(&EndpointBuilder::default());
+    let (client, server, echo) = echo_pair(&patient());
     let cork = client.cork();
     for cookie in 0..10 {
         client.send(server, bytes(0, 100), cookie).unwrap();
@@ -55,7 +56,7 @@ fn sent_before_background_poll(endpoint: &Endpoint) -> Option<u64> {
 /// Requirement SEND-10.
 #[test]
 fn a_cork_of_a_thread_that_computes_does_not_delay_messages_forever() {
-    let (client, server, _echo) = echo_pair(&EndpointBuilder::default());
+    let (client, server, _echo) = echo_pair(&patient());
     let _cork = client.cork();
     client.send(server, bytes(0, 100), 0).unwrap();
     while client.metrics().protocol.progress.client_responses_done == 0 {
@@ -68,8 +69,7 @@ fn a_cork_of_a_thread_that_computes_does_not_delay_messages_forever() {
 #[test]
 fn a_receive_batch_is_as_large_as_the_builder_says() {
     for packets in [0, 1] {
-        let (client, address, _server) =
-            echo_pair(&EndpointBuilder::default().receive_batch(packets));
+        let (client, address, _server) = echo_pair(&patient().receive_batch(packets));
         assert_eq!(client.call(address, vec![7; 200_000]).unwrap().len(), 200_000);
         let metrics = client.metrics().engine;
         assert!(metrics.packets_arrived > 20, "{metrics:?}");
@@ -80,7 +80,7 @@ fn a_receive_batch_is_as_large_as_the_builder_says() {
 /// While the application computes, the background poller sends GRANTs, RESENDs and ACKs.
 #[test]
 fn the_loop_runs_while_no_thread_waits() {
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&patient());
     // Far more than the unscheduled bytes: it needs grants.
     client.send(server.local_addr(), bytes(1, 400_000), 0).unwrap();
     while server.metrics().protocol.progress.server_requests_done == 0 {
@@ -95,7 +95,7 @@ fn the_loop_runs_while_no_thread_waits() {
 /// A pass of the loop ends, however long the message.
 #[test]
 fn a_long_message_uses_up_quotas() {
-    let (client, server, echo) = echo_pair(&EndpointBuilder::default());
+    let (client, server, echo) = echo_pair(&patient());
     while client.metrics().engine.quota_exhaustions == 0
         || echo.endpoint.metrics().engine.quota_exhaustions == 0
     {

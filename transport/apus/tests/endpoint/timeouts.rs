@@ -1,13 +1,23 @@
 //! Deadlines of calls, and the timeout of calls that have none.
 
+use crate::fixtures::{patient, patient_config};
 use crate::pair;
-use apus::{CallOptions, Config, Endpoint, EndpointBuilder, Execution, FailureKind};
+use apus::{CallOptions, Endpoint, EndpointBuilder, Execution, FailureKind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A builder of endpoints whose calls fail soon.
 fn hasty() -> EndpointBuilder {
-    EndpointBuilder::default().call_timeout(Duration::from_millis(20))
+    patient().call_timeout(Duration::from_millis(20))
+}
+
+/// Makes a call that succeeds. The server can execute requests of this session as soon as they
+/// arrive, which a call that fails cannot exclude.
+fn begin_session(client: &Endpoint, server: &Endpoint) {
+    let options = CallOptions::new().timeout(Duration::MAX);
+    client.send_with(server.local_addr(), "hello", 0, options).unwrap();
+    server.recv_request().unwrap().reply("hello").unwrap();
+    assert_eq!(client.recv_completion().unwrap().result.unwrap(), "hello");
 }
 
 /// Checks that a call fails because of the timeout.
@@ -22,6 +32,7 @@ fn fails(client: &Endpoint, server: SocketAddr) {
 #[test]
 fn a_call_without_a_deadline_fails_after_the_timeout_of_the_endpoint() {
     let (client, server) = pair(&hasty());
+    begin_session(&client, &server);
     fails(&client, server.local_addr());
     // The intervals begin again after a time without calls.
     fails(&client, server.local_addr());
@@ -38,10 +49,7 @@ fn a_call_through_shared_memory_fails_after_the_timeout_of_the_endpoint() {
     }
     // The first calls go over the network while the two endpoints connect.
     while client.metrics().engine.local_calls < 2 {
-        let options = CallOptions::new().timeout(Duration::MAX);
-        client.send_with(address, "hello", 0, options).unwrap();
-        server.recv_request().unwrap().reply("hello").unwrap();
-        client.recv_completion().unwrap().result.unwrap();
+        begin_session(&client, &server);
     }
     let before = client.metrics().engine.local_calls;
     fails(&client, address);
@@ -51,6 +59,7 @@ fn a_call_through_shared_memory_fails_after_the_timeout_of_the_endpoint() {
 #[test]
 fn a_call_with_a_deadline_of_its_own_has_no_other() {
     let (client, server) = pair(&hasty());
+    begin_session(&client, &server);
     let to = server.local_addr();
     let patient = CallOptions::new().timeout(Duration::MAX);
     client.send_with(to, "patient", 1, patient).unwrap();
@@ -71,7 +80,7 @@ fn a_call_with_a_deadline_of_its_own_has_no_other() {
 
 #[test]
 fn the_wait_for_room_ends_with_the_timeout() {
-    let one = Config::builder().max_client_rpcs(1).build().unwrap();
+    let one = patient_config().max_client_rpcs(1).build().unwrap();
     let (client, server) = pair(&hasty().config(one));
     let patient = CallOptions::new().timeout(Duration::MAX);
     client.send_with(server.local_addr(), "first", 1, patient).unwrap();
@@ -82,7 +91,7 @@ fn the_wait_for_room_ends_with_the_timeout() {
 
 #[test]
 fn without_a_timeout_a_call_waits_for_its_server() {
-    let (client, server) = pair(&EndpointBuilder::default().call_timeout(Duration::MAX));
+    let (client, server) = pair(&patient().call_timeout(Duration::MAX));
     client.send(server.local_addr(), "x", 1).unwrap();
     assert!(client.recv_completion_timeout(Duration::from_millis(50)).unwrap().is_none());
     server.recv_request().unwrap().reply("y").unwrap();

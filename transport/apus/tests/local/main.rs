@@ -20,6 +20,8 @@ mod overload;
 
 mod names;
 mod paths;
+#[path = "../ports/mod.rs"]
+mod ports;
 mod process_death;
 #[cfg(feature = "tokio")]
 mod tasks;

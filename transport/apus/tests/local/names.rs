@@ -2,6 +2,7 @@
 //!
 //! This program runs itself as the attacker, as another user, which needs root, and as the victim.
 
+use crate::ports::free_address;
 use apus::local::{LocalConfig, PeerPolicy};
 use apus::{Endpoint, EndpointBuilder};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -52,11 +53,6 @@ fn the_other_process() {
 /// Returns the next line that contains `text`.
 fn line_with(lines: &mut impl Iterator<Item = std::io::Result<String>>, text: &str) -> String {
     lines.map(Result::unwrap).find(|line| line.contains(text)).expect("the process says it")
-}
-
-/// An address whose port is free.
-fn free_address() -> SocketAddr {
-    std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 #[test]

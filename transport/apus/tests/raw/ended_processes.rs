@@ -2,8 +2,8 @@
 //! kernel module, it asks again and again (HM `homa_timer.c` `homa_timer_check_rpc`).
 
 use crate::namespace::{Namespace, Pair, can_run};
-use crate::{client, kernel_limits};
-use apus::{CallOptions, Config, Endpoint, Engine, RawConfig};
+use crate::{client, patient};
+use apus::{CallOptions, Engine, RawConfig};
 use apus_driver::{Arrival, Burst, Driver, ReceiveHalf, TransmitHalf};
 use apus_proto::{Kind, SenderId};
 use apus_socket::Raw;
@@ -151,9 +151,7 @@ fn the_client() {
     let bind = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let raw = RawConfig::bound_to(bind.parse().unwrap());
     // The second call ends with the process.
-    let patient = Config::builder().profile(Profile::Kernel).timeout_usecs(60_000_000);
-    let builder = Endpoint::builder().config(patient.build().unwrap());
-    let client = builder.raw(raw).client().unwrap();
+    let client = patient().raw(raw).client().unwrap();
     client.call(server, "?").unwrap();
     println!("called once");
     let _ = client.call_with(server, "?", CallOptions::new().timeout(Duration::from_secs(60)));
@@ -176,7 +174,7 @@ fn another_endpoint_answers_for_a_process_that_was_killed() {
         killed.kill();
         // It may have acknowledged the call meanwhile (RPC-18). Then nothing would be asked; now it is asked.
         let raw = RawConfig::bound_to(other.parse().unwrap());
-        let neighbour = pair.left.inside(|| kernel_limits().raw(raw).client().unwrap());
+        let neighbour = pair.left.inside(|| patient().raw(raw).client().unwrap());
         assert_ne!(neighbour.local_addr().port(), first.from.port());
         server.ask_until_acknowledged(first.from, first.id);
     }
@@ -190,7 +188,7 @@ fn no_endpoint_answers_for_a_process_that_lives() {
     }
     let pair = Pair::new();
     let mut server = Server::open(&pair.right, "10.9.0.2:4000");
-    let neighbour = client(&pair.left, kernel_limits());
+    let neighbour = client(&pair.left, patient());
     let mut living = Client::start(&pair.left, server.address);
     server.serve();
     let unanswered = loop {
@@ -223,8 +221,8 @@ fn the_endpoint_that_answers_is_replaced_when_it_ends() {
     let pair = Pair::new();
     let mut server = Server::open(&pair.right, "10.9.0.2:4000");
     let ended: SocketAddr = "10.9.0.1:40000".parse().unwrap();
-    let mut first = Some(client(&pair.left, kernel_limits()));
-    let second = client(&pair.left, kernel_limits());
+    let mut first = Some(client(&pair.left, patient()));
+    let second = client(&pair.left, patient());
     if [first.as_ref(), Some(&second)].iter().flatten().any(|e| e.local_addr().port() == 40_000) {
         return;
     }
@@ -248,7 +246,7 @@ fn an_endpoint_that_is_dropped_acknowledges_its_last_response() {
     let pair = Pair::new();
     let mut server = Server::open(&pair.right, "10.9.0.2:4000");
     let to = server.address;
-    let calling = client(&pair.left, kernel_limits());
+    let calling = client(&pair.left, patient());
     let thread = std::thread::spawn(move || drop(calling.call(to, "?").map(|_| calling)));
     let request = server.serve();
     thread.join().unwrap();
@@ -265,7 +263,7 @@ fn an_idle_endpoint_acknowledges_its_last_response() {
     for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
         let mut server = Server::open(&pair.right, "10.9.0.2:4000");
         let to = server.address;
-        let calling = client(&pair.left, kernel_limits().engine(engine));
+        let calling = client(&pair.left, patient().engine(engine));
         let thread = std::thread::spawn(move || calling.call(to, "?").map(|_| calling));
         let request = server.serve();
         let idle = thread.join().unwrap().unwrap();

@@ -1,13 +1,20 @@
 //! Keys of endpoints: a CA, a secret.
 
 use apus::security::{Plaintext, Security, SecurityMode, SecuritySettings};
-use apus::{Endpoint, EndpointBuilder};
+use apus::{Config, Endpoint, EndpointBuilder};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SanType};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+
+/// Returns a builder of endpoints whose peers may be silent for a minute, in place of a second: many
+/// handshakes at once take longer than that on a busy machine.
+pub(crate) fn patient() -> EndpointBuilder {
+    let config = Config::builder().timeout_usecs(60_000_000);
+    Endpoint::builder().config(config.build().unwrap())
+}
 
 pub(crate) fn write_secret(path: &Path, bytes: &[u8]) {
     // A new file each time: who watches it never sees half of it.
@@ -36,7 +43,7 @@ impl Cluster {
     }
 
     pub(crate) fn builder(&self) -> EndpointBuilder {
-        Endpoint::builder().security(self.security())
+        patient().security(self.security())
     }
 }
 
@@ -83,7 +90,7 @@ impl Ca {
 
     pub(crate) fn builder(&self, name: &str) -> EndpointBuilder {
         self.issue(name);
-        Endpoint::builder().security(Security::new(self.settings(name)))
+        patient().security(Security::new(self.settings(name)))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Restarts, rotation, and the move from clear to sealed.
 
 use crate::keys::{Ca, Cluster, counter, serve};
+use crate::ports::free_address;
 use apus::security::Security;
-use apus::{CallError, Endpoint, FailureKind};
+use apus::{CallError, Config, Endpoint, FailureKind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_restarted_server_is_called_again_with_new_keys() {
     let cluster = Cluster::new(31);
-    let first = Arc::new(cluster.builder().bind("127.0.0.1:0").unwrap());
+    let first = Arc::new(cluster.builder().bind(free_address()).unwrap());
     let address = first.local_addr();
     let thread = serve(&first);
     let client = cluster.builder().client().unwrap();
@@ -44,7 +45,8 @@ fn files_are_read_again_when_they_change() {
     let server = Endpoint::builder().security(Security::new(settings)).bind("127.0.0.1:0").unwrap();
     let server = Arc::new(server);
     let thread = serve(&server);
-    let client = ca.builder("client").client().unwrap();
+    // A client that gives up a silent server soon, which is one of the ends that are right below.
+    let client = ca.builder("client").config(Config::default()).client().unwrap();
     assert_eq!(client.call(server.local_addr(), "!").unwrap(), "spiffe://test/client!");
     ca.issue("server");
     // A CA that has issued nothing of this: who has the old certificates is refused, and its session ends.

@@ -6,4 +6,6 @@ mod keys;
 mod lifecycle;
 mod metrics;
 mod packets;
+#[path = "../ports/mod.rs"]
+mod ports;
 mod secrecy;

@@ -1,8 +1,8 @@
 //! Calls and replies that are made together, by tasks.
 
-use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, pair};
+use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, pair, patient, patient_config};
 use apus::tokio::{Endpoint, EndpointBuilder, Request};
-use apus::{CallOptions, Config, OutgoingCall, Payload};
+use apus::{CallOptions, OutgoingCall, Payload};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -10,11 +10,9 @@ use std::task::Poll;
 
 /// Messages of up to 10,000 bytes, of which two may be under way at a time.
 fn small() -> EndpointBuilder {
-    let config = Config::builder()
-        .max_message(10_000)
-        .max_send_bytes_per_peer(20_000)
-        .max_send_bytes(20_000);
-    Endpoint::builder().config(config.build().unwrap())
+    let config =
+        patient_config().max_message(10_000).max_send_bytes_per_peer(20_000).max_send_bytes(20_000);
+    patient().config(config.build().unwrap())
 }
 
 /// Calls of this length to `to`, with their places as cookies.
@@ -58,7 +56,7 @@ async fn begin<F: Future>(mut future: std::pin::Pin<&mut F>) {
 #[test]
 fn each_call_is_answered_however_many_there_are() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         for count in [0, 1, 65, 300] {
             let mut all = calls(server.local_addr(), count, 100);
             client.send_many(&mut all, CallOptions::new()).await.unwrap();

@@ -1,6 +1,6 @@
 //! Calls and their completions, cancellation, deadlines, refusals.
 
-use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, until};
+use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, patient, until};
 use apus::tokio::Endpoint;
 use apus::{
     Bytes, CallError, CallOptions, Execution, FailureKind, MessageProgress, Payload, PollMode,
@@ -14,7 +14,7 @@ const SIZES: [usize; 9] = [0, 1, 2, 1415, 1416, 1417, 10_000, 100_000, 1_000_000
 #[test]
 fn messages_of_all_sizes_come_back_unchanged() {
     on_each_runtime(async || {
-        let (client, server, address) = echo_pair(&Endpoint::builder()).await;
+        let (client, server, address) = echo_pair(&patient()).await;
         for (seed, size) in SIZES.into_iter().enumerate() {
             let request = bytes(seed, size);
             assert_eq!(client.call(address, request.clone()).await.unwrap(), request, "{size}");
@@ -28,7 +28,7 @@ fn packets_that_may_wait_wake_the_task() {
     on_each_runtime(async || {
         let open = || {
             let udp = UdpConfig { receive_coalescing_usecs: 300, ..UdpConfig::default() };
-            Endpoint::builder().local(false).poll_mode(PollMode::Block).udp(udp).bind("127.0.0.1:0")
+            patient().local(false).poll_mode(PollMode::Block).udp(udp).bind("127.0.0.1:0")
         };
         let (client, server) = (open().await.unwrap(), open().await.unwrap());
         echo(server.clone());
@@ -43,7 +43,7 @@ fn packets_that_may_wait_wake_the_task() {
 #[test]
 fn a_message_in_slices_arrives_as_one() {
     on_each_runtime(async || {
-        let (client, _server, address) = echo_pair(&Endpoint::builder()).await;
+        let (client, _server, address) = echo_pair(&patient()).await;
         let slices = [bytes(1, 10), bytes(2, 3_000), bytes(3, 1)];
         let whole = slices.concat();
         let payload: Payload = slices.map(Bytes::from).into();
@@ -54,7 +54,7 @@ fn a_message_in_slices_arrives_as_one() {
 #[test]
 fn completions_have_the_cookies_of_their_calls() {
     on_each_runtime(async || {
-        let (client, server, address) = echo_pair(&Endpoint::builder()).await;
+        let (client, server, address) = echo_pair(&patient()).await;
         for cookie in 0..200 {
             client.send(address, bytes(cookie, 1 + cookie * 20), cookie as u64).await.unwrap();
         }
@@ -75,7 +75,7 @@ fn completions_have_the_cookies_of_their_calls() {
 #[test]
 fn an_endpoint_calls_and_serves_at_the_same_time() {
     on_each_runtime(async || {
-        let (a, b) = pair(&Endpoint::builder()).await;
+        let (a, b) = pair(&patient()).await;
         let servers = [echo(a.clone()), echo(b.clone())];
         for i in 0..50 {
             assert_eq!(a.call(b.local_addr(), bytes(i, 500)).await.unwrap(), bytes(i, 500));
@@ -92,7 +92,7 @@ fn an_endpoint_calls_and_serves_at_the_same_time() {
 #[test]
 fn a_request_knows_its_client() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         let to = server.local_addr();
         let call = client.call(to, "who am I?");
         let serve = async {
@@ -109,7 +109,7 @@ fn a_request_knows_its_client() {
 #[test]
 fn a_deadline_ends_a_call_that_is_not_answered() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         let options = CallOptions::new().timeout(Duration::from_millis(20));
         let error = client.call_with(server.local_addr(), "hello?", options).await.unwrap_err();
         let CallError::Failed(error) = error else { panic!("{error}") };
@@ -123,7 +123,7 @@ fn a_deadline_ends_a_call_that_is_not_answered() {
 #[test]
 fn a_request_that_is_dropped_fails_at_its_client() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         let drops = async { drop(server.recv_request().await.unwrap()) };
         let (result, ()) = tokio::join!(client.call(server.local_addr(), "please"), drops);
         let CallError::Failed(error) = result.unwrap_err() else { panic!("the server answered") };
@@ -136,7 +136,7 @@ fn a_request_that_is_dropped_fails_at_its_client() {
 #[test]
 fn a_cancelled_call_has_no_completion() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         let call = client.send(server.local_addr(), "never mind", 1).await.unwrap();
         let request = server.recv_request().await.unwrap();
         assert!(client.cancel(call));
@@ -157,7 +157,7 @@ fn a_cancelled_call_has_no_completion() {
 #[test]
 fn an_endpoint_that_does_not_serve_says_so() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder().serve(false)).await;
+        let (client, server) = pair(&patient().serve(false)).await;
         let error = client.call(server.local_addr(), "anybody?").await.unwrap_err();
         assert_eq!(error.execution(), Execution::NotExecuted);
         assert!(error.to_string().contains("not serving"), "{error}");
@@ -167,7 +167,7 @@ fn an_endpoint_that_does_not_serve_says_so() {
 #[test]
 fn arguments_out_of_range_are_refused() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         let address = server.local_addr();
         let long = vec![0_u8; 64 * 1024 * 1024 + 1];
         let error = client.call(address, long.clone()).await.unwrap_err();
@@ -189,7 +189,7 @@ fn arguments_out_of_range_are_refused() {
 #[test]
 fn empty_messages_are_messages() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         let address = server.local_addr();
         let serve = {
             let server = server.clone();
@@ -222,7 +222,7 @@ fn empty_messages_are_messages() {
 #[test]
 fn live_rpcs_are_reported() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         client.send(server.local_addr(), bytes(0, 100), 0).await.unwrap();
         let info = client.info();
         assert_eq!(info.len(), 1);

@@ -1,12 +1,12 @@
 //! Many tasks that share an endpoint.
 
-use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair};
+use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, patient};
 use apus::tokio::Endpoint;
 
 #[test]
 fn many_callers_share_an_endpoint() {
     on_each_runtime(async || {
-        let (client, server, address) = echo_pair(&Endpoint::builder()).await;
+        let (client, server, address) = echo_pair(&patient()).await;
         let tasks: Vec<_> = (0..64)
             .map(|task| {
                 let client = client.clone();
@@ -28,7 +28,7 @@ fn many_callers_share_an_endpoint() {
 #[test]
 fn many_receivers_serve_one_endpoint() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         let receivers: Vec<_> = (0..8).map(|_| echo(server.clone())).collect();
         for cookie in 0..1_000 {
             client.send(server.local_addr(), bytes(cookie, 100), cookie as u64).await.unwrap();
@@ -51,7 +51,7 @@ fn many_receivers_serve_one_endpoint() {
 #[test]
 fn all_kinds_of_waiting_at_once() {
     on_each_runtime(async || {
-        let (a, b) = pair(&Endpoint::builder()).await;
+        let (a, b) = pair(&patient()).await;
         for endpoint in [&a, &a, &b, &b] {
             echo(endpoint.clone());
         }

@@ -1,19 +1,19 @@
 //! Shutdown of endpoints and runtimes, and what waiting tasks see of it.
 
-use crate::{bytes, echo, on_each_runtime, pair, until};
+use crate::{bytes, echo, on_each_runtime, pair, patient, patient_config, until};
 use apus::tokio::Endpoint;
-use apus::{Closed, Config, Execution};
+use apus::{Closed, Execution};
 use apus_driver::loopback::LoopbackNetwork;
 use std::time::Duration;
 
 #[test]
 fn shutting_down_ends_every_wait() {
     on_each_runtime(async || {
-        let config = Config::builder()
+        let config = patient_config()
             .max_message(10_000)
             .max_send_bytes_per_peer(10_000)
             .max_send_bytes(10_000);
-        let (a, b) = pair(&Endpoint::builder().config(config.build().unwrap())).await;
+        let (a, b) = pair(&patient().config(config.build().unwrap())).await;
         let address = b.local_addr();
         let on = |a: &Endpoint| a.clone();
         let requests: Vec<_> = (0..2)
@@ -60,7 +60,7 @@ fn shutting_down_ends_every_wait() {
 #[test]
 fn completions_from_before_a_shutdown_can_be_received_after_it() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         client.send(server.local_addr(), "x", 5).await.unwrap();
         server.recv_request().await.unwrap().reply("y").await.unwrap();
         until(|| client.metrics().protocol.progress.client_responses_done == 1).await;
@@ -74,7 +74,7 @@ fn completions_from_before_a_shutdown_can_be_received_after_it() {
 #[test]
 fn the_last_clone_ends_the_endpoint() {
     on_each_runtime(async || {
-        let (a, b) = pair(&Endpoint::builder()).await;
+        let (a, b) = pair(&patient()).await;
         let address = a.local_addr();
         let clone = a.clone();
         drop(a);
@@ -91,7 +91,7 @@ fn the_last_clone_ends_the_endpoint() {
 #[test]
 fn a_request_may_outlive_its_endpoint() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         client.send(server.local_addr(), "x", 5).await.unwrap();
         let request = server.recv_request().await.unwrap();
         drop(server);
@@ -106,7 +106,7 @@ fn a_request_may_outlive_its_endpoint() {
 fn a_call_to_a_closed_port_fails_at_once() {
     on_each_runtime(async || {
         let network = LoopbackNetwork::new();
-        let client = Endpoint::builder().with_driver(Box::new(network.host())).await.unwrap();
+        let client = patient().with_driver(Box::new(network.host())).await.unwrap();
         let gone = network.host();
         let address = apus_driver::Driver::local_addr(&gone);
         drop(gone);
@@ -132,7 +132,7 @@ fn bad_addresses_are_named() {
 fn a_runtime_may_end_before_its_endpoint() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (client, server) = runtime.block_on(async {
-        let (client, server) = pair(&Endpoint::builder()).await;
+        let (client, server) = pair(&patient()).await;
         echo(server.clone());
         assert_eq!(client.call(server.local_addr(), "x").await.unwrap(), "x");
         (client, server)

@@ -1,17 +1,17 @@
 //! Back-pressure: a caller waits for room, or gets a typed error.
 
-use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, pair};
-use apus::tokio::{Endpoint, EndpointBuilder};
-use apus::{CallOptions, Config};
+use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, pair, patient, patient_config};
+use apus::CallOptions;
+use apus::tokio::EndpointBuilder;
 use std::time::Duration;
 
 fn small() -> EndpointBuilder {
-    let config = Config::builder()
+    let config = patient_config()
         .max_message(10_000)
         .max_send_bytes_per_peer(20_000)
         .max_send_bytes(20_000)
         .max_client_rpcs(8);
-    Endpoint::builder().config(config.build().unwrap())
+    patient().config(config.build().unwrap())
 }
 
 #[test]

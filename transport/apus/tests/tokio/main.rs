@@ -6,12 +6,15 @@ mod batches;
 mod calls;
 mod cancellation;
 mod concurrency;
+#[path = "../gate/mod.rs"]
+mod gate;
 mod lifecycle;
 mod limits;
 mod shards;
 mod turns;
 
 use apus::tokio::{Endpoint, EndpointBuilder};
+use apus::{Config, ConfigBuilder};
 use apus_driver::loopback::LoopbackNetwork;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,6 +26,17 @@ fn on_each_runtime<F: Future<Output = ()>>(test: impl Fn() -> F) {
     one.block_on(test());
     let mut several = tokio::runtime::Builder::new_multi_thread();
     several.worker_threads(3).enable_all().build().unwrap().block_on(test());
+}
+
+/// Parameters with which a peer may be silent for a minute, in place of a second: a busy machine may
+/// stop its threads for longer than that.
+fn patient_config() -> ConfigBuilder {
+    Config::builder().timeout_usecs(60_000_000)
+}
+
+/// Returns a builder of endpoints with [`patient_config`].
+fn patient() -> EndpointBuilder {
+    Endpoint::builder().config(patient_config().build().unwrap())
 }
 
 /// Two endpoints on a network of their own.

@@ -1,6 +1,6 @@
 //! Async endpoints with several shards, over UDP on the loopback interface.
 
-use crate::{assert_at_rest, bytes, on_each_runtime};
+use crate::{assert_at_rest, bytes, on_each_runtime, patient};
 use apus::Closed;
 use apus::tokio::{Endpoint, EndpointBuilder};
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 const SHARDS: usize = 4;
 
 fn builder() -> EndpointBuilder {
-    Endpoint::builder().shards(SHARDS).local(false)
+    patient().shards(SHARDS).local(false)
 }
 
 /// Starts a task that echoes until the endpoint is closed, and returns how many requests it has served.
@@ -37,7 +37,7 @@ fn many_clients_share_a_server_with_shards() {
         let clients: Vec<_> = (0..32)
             .map(|seed| {
                 tokio::spawn(async move {
-                    let client = Endpoint::builder().local(false).client().await.unwrap();
+                    let client = patient().local(false).client().await.unwrap();
                     for call in 0..10 {
                         let request = bytes(seed, 1 + 500 * call);
                         assert_eq!(client.call(to, request.clone()).await.unwrap(), request);
@@ -121,7 +121,7 @@ fn dropped_receivers_lose_no_request() {
     on_each_runtime(async || {
         let server = builder().bind("127.0.0.1:0").await.unwrap();
         let to = server.local_addr();
-        let patient = echo(&server);
+        let receiver = echo(&server);
         let impatient: Vec<_> = (0..4)
             .map(|_| {
                 let server = server.clone();
@@ -140,7 +140,7 @@ fn dropped_receivers_lose_no_request() {
         let clients: Vec<_> = (0..16)
             .map(|_| {
                 tokio::spawn(async move {
-                    let client = Endpoint::builder().local(false).client().await.unwrap();
+                    let client = patient().local(false).client().await.unwrap();
                     for _ in 0..20 {
                         client.call(to, "x").await.unwrap();
                     }
@@ -151,7 +151,7 @@ fn dropped_receivers_lose_no_request() {
             client.await.unwrap();
         }
         server.shutdown();
-        patient.await.unwrap();
+        receiver.await.unwrap();
         for task in impatient {
             assert!(matches!(task.await.unwrap(), Closed::ShutDown));
         }

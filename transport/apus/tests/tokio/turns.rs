@@ -1,6 +1,6 @@
 //! Turns of the task that runs the loop: what it sends for other tasks, and how it waits.
 
-use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, until};
+use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, patient, until};
 use apus::tokio::Endpoint;
 use apus::{CallOptions, OutgoingCall, PollMode};
 use apus_driver::loopback::LoopbackNetwork;
@@ -10,9 +10,10 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Packets that the endpoint has given to its driver.
+/// Packets of messages that the endpoint has given to its driver. Others, such as acks, leave when
+/// their timers say so.
 fn sent(endpoint: &Endpoint) -> u64 {
-    endpoint.metrics().protocol.packets_sent.iter().sum()
+    endpoint.metrics().protocol.sent(apus_proto::Kind::Data)
 }
 
 fn one_thread() -> tokio::runtime::Runtime {
@@ -23,7 +24,7 @@ fn one_thread() -> tokio::runtime::Runtime {
 #[test]
 fn packets_of_tasks_leave_together_when_the_loop_has_its_turn() {
     one_thread().block_on(async {
-        let builder = Endpoint::builder().poll_mode(PollMode::Spin);
+        let builder = patient().poll_mode(PollMode::Spin);
         let (client, server, address) = echo_pair(&builder).await;
         client.call(address, "first").await.unwrap();
         let task = client.clone();
@@ -50,7 +51,7 @@ async fn leave_to_the_loop(client: &Endpoint, address: SocketAddr) {
 #[test]
 fn packets_of_calls_that_a_task_makes_together_are_left_to_the_loop_as_well() {
     one_thread().block_on(async {
-        let builder = Endpoint::builder().poll_mode(PollMode::Spin);
+        let builder = patient().poll_mode(PollMode::Spin);
         let (client, server, address) = echo_pair(&builder).await;
         client.call(address, "first").await.unwrap();
         let task = client.clone();
@@ -75,7 +76,7 @@ fn packets_of_calls_that_a_task_makes_together_are_left_to_the_loop_as_well() {
 fn packets_leave_at_once_while_the_loop_sleeps_or_runs_on_another_thread() {
     let runtime = one_thread();
     let (client, address) = runtime.block_on(async {
-        let (client, _, address) = echo_pair(&Endpoint::builder().poll_mode(PollMode::Block)).await;
+        let (client, _, address) = echo_pair(&patient().poll_mode(PollMode::Block)).await;
         client.call(address, "first").await.unwrap();
         let sleeps = client.metrics().engine.sleeps;
         until(|| client.metrics().engine.sleeps > sleeps).await;
@@ -107,7 +108,7 @@ fn a_reply_leaves_before_its_runtime_ends() {
     let (client, server) = (one_thread(), one_thread());
     let network = LoopbackNetwork::new();
     let open = |runtime: &tokio::runtime::Runtime| {
-        let builder = Endpoint::builder().poll_mode(PollMode::Spin);
+        let builder = patient().poll_mode(PollMode::Spin);
         runtime.block_on(builder.with_driver(Box::new(network.host()))).unwrap()
     };
     let (caller, answering) = (open(&client), open(&server));
@@ -126,7 +127,7 @@ fn a_reply_leaves_before_its_runtime_ends() {
 #[test]
 fn a_loop_that_spins_lets_all_tasks_run() {
     on_each_runtime(async || {
-        let (client, _, address) = echo_pair(&Endpoint::builder().poll_mode(PollMode::Spin)).await;
+        let (client, _, address) = echo_pair(&patient().poll_mode(PollMode::Spin)).await;
         let ticks = tokio::spawn(async {
             for _ in 0..100 {
                 tokio::task::yield_now().await;
@@ -142,8 +143,7 @@ fn a_loop_that_spins_lets_all_tasks_run() {
 #[test]
 fn a_call_that_was_left_to_the_loop_can_be_dropped() {
     one_thread().block_on(async {
-        let (client, server, address) =
-            echo_pair(&Endpoint::builder().poll_mode(PollMode::Spin)).await;
+        let (client, server, address) = echo_pair(&patient().poll_mode(PollMode::Spin)).await;
         client.call(address, "first").await.unwrap();
         let task = client.clone();
         let drops = tokio::spawn(async move {

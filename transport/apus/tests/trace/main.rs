@@ -4,13 +4,15 @@
 
 mod exemplars;
 mod files;
+#[path = "../gate/mod.rs"]
+mod gate;
 mod stages;
 #[cfg(feature = "tokio")]
 mod tasks;
 mod triggers;
 
 use apus::trace::{self, Event, Record, Rpc, Sampling, Side, Trace};
-use apus::{Endpoint, EndpointBuilder};
+use apus::{Config, Endpoint, EndpointBuilder};
 use apus_driver::loopback::LoopbackNetwork;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -71,6 +73,12 @@ fn names(records: &[Record]) -> Vec<&'static str> {
 /// Returns the records of one event.
 fn only(records: &[Record], event: Event) -> Vec<Record> {
     records.iter().copied().filter(|record| record.event() == Some(event)).collect()
+}
+
+/// Parameters with which no peer asks for anything again because a machine is busy.
+fn unhurried() -> Config {
+    let config = Config::builder().timeout_usecs(60_000_000).resend_usecs(10_000_000);
+    config.resend_interval_usecs(10_000_000).need_ack_usecs(10_000_000).build().unwrap()
 }
 
 /// Two endpoints on a network of their own.

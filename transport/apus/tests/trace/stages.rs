@@ -1,9 +1,13 @@
 //! Stages of a call in the time trace, and their order.
 
-use crate::{Tracing, names, only, pair, pair_in_memory, serve_while};
+use crate::{Tracing, names, only, pair, pair_in_memory, serve_while, unhurried};
 use apus::trace::{Event, Record, Sampling, Side};
 use apus::{CallOptions, Endpoint, EndpointBuilder, Engine, OutgoingCall, PollMode};
 use std::collections::BTreeSet;
+
+fn builder() -> EndpointBuilder {
+    EndpointBuilder::default().config(unhurried())
+}
 
 /// Returns the records of the last call of `client`, at the client and at its server.
 fn last_call(tracing: &Tracing, client: &Endpoint, server: &Endpoint) -> [Vec<Record>; 2] {
@@ -48,8 +52,7 @@ const SERVER: [&str; 8] = [
 fn a_call_goes_through_all_stages_in_order_on_both_sides() {
     for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
         let tracing = Tracing::all();
-        let (client, server) =
-            pair(&EndpointBuilder::default().engine(engine).poll_mode(PollMode::Block));
+        let (client, server) = pair(&builder().engine(engine).poll_mode(PollMode::Block));
         let to = server.local_addr();
         serve_while(&server, || {
             for _ in 0..3 {
@@ -81,9 +84,7 @@ fn a_call_goes_through_all_stages_in_order_on_both_sides() {
 #[test]
 fn a_dedicated_engine_hands_messages_off_to_named_threads() {
     let tracing = Tracing::all();
-    let builder = EndpointBuilder::default()
-        .engine(Engine::Dedicated { cpu: None })
-        .poll_mode(PollMode::Block);
+    let builder = builder().engine(Engine::Dedicated { cpu: None }).poll_mode(PollMode::Block);
     let (client, server) = pair(&builder);
     serve_while(&server, || {
         for _ in 0..20 {
@@ -110,8 +111,14 @@ fn a_dedicated_engine_hands_messages_off_to_named_threads() {
 
 #[test]
 fn many_calls_at_a_time_go_through_the_same_stages() {
+    assert!((0..1_000).any(|_| many_calls_leave_together()), "they leave one by one");
+}
+
+/// Makes many calls under a cork. Returns whether they have left together: the client's background
+/// poller sends what a cork holds, and it runs if the system has stopped this thread.
+fn many_calls_leave_together() -> bool {
     let tracing = Tracing::all();
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&builder());
     serve_while(&server, || {
         client.call(server.local_addr(), "to begin with").unwrap();
         let cork = client.cork();
@@ -131,17 +138,18 @@ fn many_calls_at_a_time_go_through_the_same_stages() {
     // Messages that left together have one time, and their system call has a record of its own.
     let left: BTreeSet<u64> =
         only(&mine, Event::ToKernel).iter().map(|record| record.ticks).collect();
-    assert!(left.len() < 21, "{left:?}");
     let trace = tracing.trace();
     let most = trace.all(Event::Send).map(|(_, record)| record.a).max();
-    assert!(most >= Some(10), "{most:?}");
+    let together = left.len() < 21 && most >= Some(10);
+    assert!(together || client.metrics().engine.keeper_turns > 0, "{left:?} {most:?}");
+    together
 }
 
 #[test]
 fn calls_and_replies_that_are_made_together_go_through_the_same_stages() {
     const CALLS: usize = 20;
     let tracing = Tracing::all();
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&builder());
     let to = server.local_addr();
     let call = |cookie| OutgoingCall { to, request: vec![7; 50].into(), cookie };
     let mut calls: Vec<_> = (0..CALLS as u64).map(call).collect();
@@ -174,7 +182,7 @@ fn calls_and_replies_that_are_made_together_go_through_the_same_stages() {
 #[test]
 fn a_long_message_records_its_grants_and_packets() {
     let tracing = Tracing::all();
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&builder());
     serve_while(&server, || {
         client.call(server.local_addr(), "to begin with").unwrap();
         client.call(server.local_addr(), vec![7; 300_000]).unwrap();
@@ -220,7 +228,7 @@ fn a_call_through_memory_has_stages_as_well() {
 #[test]
 fn sleeping_and_waking_threads_are_recorded() {
     let tracing = Tracing::all();
-    let (client, server) = pair(&EndpointBuilder::default().poll_mode(PollMode::Block));
+    let (client, server) = pair(&builder().poll_mode(PollMode::Block));
     serve_while(&server, || {
         for _ in 0..10 {
             client.call(server.local_addr(), "hello").unwrap();
@@ -245,7 +253,7 @@ fn sleeping_and_waking_threads_are_recorded() {
 fn both_ends_trace_the_same_calls_and_no_others() {
     let sampling: Sampling = "sampled=8".parse().unwrap();
     let tracing = Tracing::with(sampling);
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&builder());
     serve_while(&server, || {
         for _ in 0..200 {
             client.call(server.local_addr(), "hello").unwrap();
@@ -264,7 +272,7 @@ fn both_ends_trace_the_same_calls_and_no_others() {
 #[test]
 fn nothing_is_recorded_while_tracing_is_off() {
     let tracing = Tracing::with(Sampling::Off);
-    let (client, server) = pair(&EndpointBuilder::default());
+    let (client, server) = pair(&builder());
     serve_while(&server, || {
         for _ in 0..100 {
             client.call(server.local_addr(), vec![7; 20_000]).unwrap();

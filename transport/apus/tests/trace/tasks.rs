@@ -1,6 +1,6 @@
 //! Stages of a call between tasks.
 
-use crate::{Tracing, names, only};
+use crate::{Tracing, names, only, unhurried};
 use apus::tokio::Endpoint;
 use apus::trace::{Event, Side};
 use apus_driver::loopback::LoopbackNetwork;
@@ -12,7 +12,8 @@ fn messages_are_handed_off_to_tasks_that_are_woken() {
     let runtime = { runtime }.worker_threads(2).enable_all().build().unwrap();
     let (from, to) = runtime.block_on(async {
         let network = LoopbackNetwork::new();
-        let on = async || Endpoint::builder().with_driver(Box::new(network.host())).await.unwrap();
+        let builder = || Endpoint::builder().config(unhurried());
+        let on = async || builder().with_driver(Box::new(network.host())).await.unwrap();
         let (client, server) = (on().await, on().await);
         let to = server.local_addr();
         tokio::spawn(async move {

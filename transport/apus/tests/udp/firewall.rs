@@ -5,7 +5,7 @@
 
 use super::{echo_pair, failure, over_udp};
 use crate::namespace::Namespace;
-use apus::{Endpoint, FailureKind};
+use apus::{Config, Endpoint, FailureKind};
 use std::process::Command;
 
 /// The rule must come before the table of local addresses, which has preference 0.
@@ -28,7 +28,7 @@ fn a_firewall_rule_costs_packets_and_no_call() {
 }
 
 fn inside() {
-    let (client, server, echo) = echo_pair(&over_udp());
+    let (client, server, echo) = echo_pair(&over_udp().config(Config::default()));
     client.call(server, "first").unwrap();
     std::thread::scope(|scope| {
         rule("add");

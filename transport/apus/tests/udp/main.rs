@@ -14,6 +14,8 @@ mod older_version;
 #[allow(dead_code, reason = "its pair of hosts has one link")]
 #[path = "../../../socket/tests/raw/namespace.rs"]
 mod pair;
+#[path = "../ports/mod.rs"]
+mod ports;
 mod several_paths;
 
 use apus::{
@@ -25,7 +27,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Options that keep two endpoints on one host from using shared memory.
 fn over_udp() -> EndpointBuilder {
-    EndpointBuilder::default().local(false)
+    fixtures::patient().local(false)
 }
 
 /// Two endpoints.
@@ -157,7 +159,7 @@ fn sixty_four_megabytes() {
 #[test]
 fn a_restarted_server_is_recognised() {
     for idempotent in [false, true] {
-        let first = over_udp().bind("127.0.0.1:0").unwrap();
+        let first = over_udp().bind(ports::free_address()).unwrap();
         let address = first.local_addr();
         let thread = echo(first.clone());
         let client = over_udp().client().unwrap();
@@ -231,6 +233,12 @@ fn garbage_disturbs_no_client() {
 /// that.
 #[test]
 fn short_messages_that_leave_together_share_a_datagram() {
+    assert!((0..1_000).any(|_| share_a_datagram()), "each has its own datagram");
+}
+
+/// Makes calls under a cork. Returns whether they shared a datagram: the client's background poller
+/// sends what a cork holds, and it runs if the system has stopped this thread.
+fn share_a_datagram() -> bool {
     let server = over_udp().bind("127.0.0.1:0").unwrap();
     let address = server.local_addr();
     let thread = echo(server.clone());
@@ -251,7 +259,10 @@ fn short_messages_that_leave_together_share_a_datagram() {
     }
     drop(cork);
     let after = sent();
-    assert_eq!((after.0 - before.0, after.1 - before.1), (1, 20));
+    let (datagrams, packets) = (after.0 - before.0, after.1 - before.1);
+    let shared = (datagrams, packets) == (1, 20);
+    let disturbed = client.metrics().engine.keeper_turns > 0;
+    assert!(shared || disturbed, "{packets} packets in {datagrams} datagrams");
     for _ in 1..=20 {
         let completion = client.recv_completion().unwrap();
         let size = completion.cookie as u8;
@@ -259,4 +270,5 @@ fn short_messages_that_leave_together_share_a_datagram() {
     }
     server.shutdown();
     thread.join().unwrap();
+    shared
 }

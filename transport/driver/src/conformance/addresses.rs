@@ -21,7 +21,7 @@ pub fn a_response_reaches_the_sender(fixture: &dyn Fixture) {
     }
 }
 
-/// A driver that listens on all addresses reports the one that a request was sent to, and can
+/// A driver that listens on all addresses reports the local address of each request, and can
 /// respond from it.
 pub fn a_response_leaves_from_the_address_of_the_request(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));

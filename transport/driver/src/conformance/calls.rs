@@ -47,7 +47,7 @@ pub fn a_receive_stays_near_its_limit(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let merged_at_most = 64;
     for limit in [1, 8, 50] {
-        // Sizes that do not merge, and some that do.
+        // Sizes that do not merge, and sizes that do.
         let packets: Vec<_> = (0..150)
             .map(|index| pattern(if index % 3 == 0 { 60 } else { 61 + index }, index))
             .collect();

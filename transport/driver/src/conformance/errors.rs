@@ -31,7 +31,7 @@ pub fn a_closed_peer_is_reported_and_others_are_unaffected(fixture: &dyn Fixture
             break;
         }
     }
-    // Reports may be merged or lost on their way, but those that arrive must be right.
+    // Reports may be merged or lost, but the ones that arrive must be correct.
     for ReceivedReport { peer, error, packet } in &client.reports {
         assert_eq!((*peer, *error), (closed, NetworkError::PortClosed));
         assert!(lost.starts_with(packet), "the report contains the start of the lost packet");
@@ -80,7 +80,7 @@ fn assert_too_big(client: &mut Host, peer: SocketAddr, packet: &[u8]) {
     assert_no_wake_up_loop(client);
 }
 
-/// Asserts that a report that was received does not wake the engine again.
+/// Asserts that a received report does not wake the engine again.
 fn assert_no_wake_up_loop(client: &mut Host) {
     let began = Instant::now();
     while client.is_readable() {

@@ -1,4 +1,4 @@
-//! Host of a test: a driver with the operations that the tests need.
+//! Test host: a driver with the operations that the tests need.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -48,7 +48,7 @@ impl Host {
         Self { address, capabilities, transmit, receive, reports: Vec::new() }
     }
 
-    /// Returns the bytes that may wait for this host without an overflow: a quarter of the buffer,
+    /// Returns the bytes that can queue at this host without an overflow: a quarter of the buffer,
     /// because systems also count their own structures.
     pub(super) fn budget(&self) -> usize {
         self.capabilities.receive_buffer / 4
@@ -75,8 +75,8 @@ impl Host {
         self.send_burst(&burst);
     }
 
-    /// Sends packets of equal size, except that the last one may be shorter. The payload is cut
-    /// into slices of the given lengths, repeatedly.
+    /// Sends packets of equal size; the last one may be shorter. The payload is cut into slices of
+    /// the given lengths, repeatedly.
     pub(super) fn send_packets(&mut self, to: SocketAddr, packets: &[Vec<u8>], slices: &[usize]) {
         let headers: Vec<u8> =
             packets.iter().flat_map(|packet| &packet[..HEADER_LEN]).copied().collect();
@@ -120,7 +120,7 @@ impl Host {
         }
     }
 
-    /// Waits for `count` packets, and asserts that there are no more.
+    /// Waits for `count` packets and asserts that no more arrive.
     pub(super) fn collect(&mut self, count: usize) -> Vec<ReceivedPacket> {
         let mut packets = Vec::new();
         loop {
@@ -168,7 +168,7 @@ impl Host {
         is_ready(&*self.receive, PollFlags::IN, Timespec { tv_sec: 0, tv_nsec: 0 })
     }
 
-    /// Waits a moment for a report, which may be lost on its way. The caller then tries again.
+    /// Waits a moment for a report. It may be lost; the caller then tries again.
     pub(super) fn linger(&self) {
         is_ready(&*self.receive, PollFlags::IN, Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
     }

@@ -1,4 +1,4 @@
-//! Merging: however packets are merged and split on their way, all arrive (DRIVER-3).
+//! Merging: all packets arrive, however they are merged and split in between (DRIVER-3).
 
 use super::Fixture;
 use super::host::{HEADER_LEN, Host, assert_same, pattern};

@@ -20,7 +20,7 @@ pub fn halves_work_on_two_threads(fixture: &dyn Fixture) {
                 transmit.flush().unwrap();
             }
         });
-        // Meanwhile another thread uses the receiving half of the same driver.
+        // Another thread uses the receiving half of the same driver at the same time.
         scope.spawn(move || {
             for _ in 0..100 {
                 receive.receive(10).unwrap();

@@ -1,7 +1,7 @@
 //! Configuration of faults.
 
-/// Probability one: all probabilities here are in parts per million, so that a configuration is
-/// exact and equal on every machine.
+/// Probability 1. Probabilities are in parts per million, so that a configuration is exact and
+/// equal on every machine.
 pub const PER_MILLION: u32 = 1_000_000;
 
 /// Faults of one direction.
@@ -17,7 +17,7 @@ pub struct Faults {
     /// Probability that a packet is delayed while [`Faults::hold`] later packets pass.
     pub reordering: u32,
     /// Number of packets that overtake a delayed packet; at least 1 if there is reordering. Fewer
-    /// overtake it if no more follow.
+    /// overtake it if fewer follow.
     pub hold: u32,
     /// Probability that one randomly chosen bit of a packet is flipped.
     pub corruption: u32,

@@ -25,7 +25,7 @@ pub(super) enum Direction {
 pub(super) struct Lane<T> {
     faults: Faults,
     random: Pcg64,
-    /// Packets that the current burst loss still drops.
+    /// Packets still to be dropped by the current burst loss.
     burst_left: u32,
     /// Delayed packets in order of arrival, each with the number of packets that still overtake
     /// it.
@@ -98,8 +98,8 @@ impl<T: Copy> Lane<T> {
         lost
     }
 
-    /// Records that one packet has overtaken all delayed ones; releases those that have waited long
-    /// enough.
+    /// Records that one packet overtook all delayed packets; releases the packets whose delay is
+    /// over.
     fn overtake(&mut self, out: &mut dyn FnMut(Frame<T>)) {
         for (left, _) in &mut self.delayed {
             *left -= 1;

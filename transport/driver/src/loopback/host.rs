@@ -6,15 +6,15 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use super::host_table::{HostTable, Route};
 use super::inbox::{Inbox, Packet, Report};
-use super::{LoopbackNetwork, Route};
 use crate::{
     Arrival, Burst, Capabilities, Driver, Ecn, NetworkError, NetworkReport, ReceiveHalf,
     TransmitHalf,
 };
 
-/// A host of a [`LoopbackNetwork`]. When the host is dropped, or after [`Driver::split`] its
-/// receiving half, its port is closed.
+/// A host of a [`LoopbackNetwork`](super::LoopbackNetwork). When the host is dropped, or after
+/// [`Driver::split`] its receiving half, its port is closed.
 #[derive(Debug)]
 pub struct LoopbackHost {
     transmit: Sender,
@@ -22,17 +22,17 @@ pub struct LoopbackHost {
 }
 
 impl LoopbackHost {
-    pub(super) fn new(network: LoopbackNetwork, address: SocketAddr, inbox: Arc<Inbox>) -> Self {
+    pub(super) fn new(hosts: Arc<HostTable>, address: SocketAddr, inbox: Arc<Inbox>) -> Self {
         let transmit =
-            Sender { network: network.clone(), address, inbox: inbox.clone(), pending: Vec::new() };
-        let receive = Receiver { network, address, inbox, received: VecDeque::new(), full: false };
+            Sender { hosts: hosts.clone(), address, inbox: inbox.clone(), pending: Vec::new() };
+        let receive = Receiver { hosts, address, inbox, received: VecDeque::new(), full: false };
         Self { transmit, receive }
     }
 }
 
 impl Driver for LoopbackHost {
     fn capabilities(&self) -> Capabilities {
-        let config = self.transmit.network.config();
+        let config = self.transmit.hosts.config();
         Capabilities {
             segments_per_send: 1,
             receive_offload: false,
@@ -59,7 +59,7 @@ impl Driver for LoopbackHost {
 /// flush is detected.
 #[derive(Debug)]
 struct Sender {
-    network: LoopbackNetwork,
+    hosts: Arc<HostTable>,
     address: SocketAddr,
     /// The host's own inbox, for reports.
     inbox: Arc<Inbox>,
@@ -68,13 +68,13 @@ struct Sender {
 
 impl Sender {
     fn deliver(&self, to: SocketAddr, packet: Packet) {
-        let error = match self.network.route(to) {
-            _ if packet.bytes.len() > self.network.config().packet_limit => NetworkError::TooBig,
+        let error = match self.hosts.route(to) {
+            _ if packet.bytes.len() > self.hosts.config().packet_limit => NetworkError::TooBig,
             Route::PortClosed => NetworkError::PortClosed,
             Route::Unreachable => NetworkError::HostUnreachable,
             Route::Open(inbox) => {
                 if !inbox.put(packet) {
-                    self.network.count_drop();
+                    self.hosts.count_drop();
                 }
                 return;
             }
@@ -111,14 +111,14 @@ impl TransmitHalf for Sender {
     }
 
     fn packet_limit(&mut self, _to: SocketAddr) -> usize {
-        self.network.config().packet_limit
+        self.hosts.config().packet_limit
     }
 }
 
 /// The receiving half.
 #[derive(Debug)]
 struct Receiver {
-    network: LoopbackNetwork,
+    hosts: Arc<HostTable>,
     address: SocketAddr,
     inbox: Arc<Inbox>,
     /// Packets for the next `drain`.
@@ -160,6 +160,6 @@ impl AsFd for Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        self.network.close(self.address);
+        self.hosts.close(self.address);
     }
 }

@@ -1,4 +1,4 @@
-//! Inbox of a loopback host: packets and reports that wait for it.
+//! Inbox of a loopback host: its queued packets and reports.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ pub(super) struct Packet {
     pub(super) bytes: Vec<u8>,
 }
 
-/// A report that waits to be taken.
+/// A queued report.
 #[derive(Clone, Debug)]
 pub(super) struct Report {
     pub(super) peer: SocketAddr,
@@ -31,8 +31,8 @@ pub(super) struct Inbox {
     /// Maximum number of packets, and of reports (LOOPBACK-2).
     capacity: usize,
     queues: Mutex<Queues>,
-    /// Counts above zero exactly while something waits (LOOPBACK-1). Changed only under the lock of
-    /// `queues`.
+    /// Above zero exactly while packets or reports are queued (LOOPBACK-1). Changed only under the
+    /// lock of `queues`.
     signal: OwnedFd,
 }
 

@@ -16,10 +16,10 @@ const HOPS: u8 = 64;
 /// A handle to a capture. Clones refer to the same capture.
 #[derive(Clone)]
 pub struct CaptureLog {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<LogState>>,
 }
 
-struct State {
+struct LogState {
     records: PcapWriter<File>,
     /// The file that `records` writes to, which `records` does not let its owner flush.
     file: File,
@@ -28,7 +28,7 @@ struct State {
     /// The first error of the file. No packet is written after it, because the last record may be
     /// incomplete.
     broken: Option<io::ErrorKind>,
-    /// The packet under construction, retained for its allocation.
+    /// The packet under construction, kept for its allocation.
     frame: Vec<u8>,
 }
 
@@ -64,7 +64,7 @@ impl CaptureLog {
         let file = File(Arc::new(Mutex::new(writer)));
         let records = PcapWriter::with_header(file.clone(), header).map_err(to_io)?;
         let state =
-            State { records, file, written: 0, missing: 0, broken: None, frame: Vec::new() };
+            LogState { records, file, written: 0, missing: 0, broken: None, frame: Vec::new() };
         Ok(Self { state: Arc::new(Mutex::new(state)) })
     }
 
@@ -81,12 +81,12 @@ impl CaptureLog {
         state.missing += 1;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl LogState {
     fn append(&mut self) -> io::Result<()> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let len = u32::try_from(self.frame.len()).expect("an IP packet is shorter than 64 KiB");

@@ -1,4 +1,4 @@
-//! What both halves of a sealed driver share, and what others may ask.
+//! State shared by both halves of a sealed driver, with the operations for other threads.
 
 use super::clock::SealClock;
 use apus_seal::{
@@ -11,14 +11,17 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Time between two checks of how old keys are, in nanoseconds: a minute.
-const AGE_CHECK: u64 = 60_000_000_000;
+/// Interval between two checks of the keys' age.
+const AGE_CHECK: Duration = Duration::from_secs(60);
+
+/// The value of a timer that is not set.
+const NEVER: u64 = u64::MAX;
 
 /// Handshakes and peers of a sealed driver. Any thread may use it.
 pub struct SealHandle {
-    state: Mutex<State>,
+    state: Mutex<SealState>,
     counters: Arc<SealCounters>,
     clock: SealClock,
     /// Whether there are changes for the transmitting half, or packets to send.
@@ -29,30 +32,31 @@ pub struct SealHandle {
     for_reports: AtomicBool,
     /// Whether there are sessions for the protocol.
     for_protocol: AtomicBool,
-    /// When a timer is due, in nanoseconds since the origin; `u64::MAX` if none is.
+    /// When a timer is due, in nanoseconds since the clock's origin; [`NEVER`] if none is.
     due: AtomicU64,
 }
 
-/// The state behind the lock. Taken for handshakes, never for a packet of an established peer.
-pub(super) struct State {
+/// The state behind the lock, which is taken for handshakes but never for a packet of an
+/// established peer.
+pub(super) struct SealState {
     pub(super) handshakes: Handshakes,
-    /// New keys for sending, or `None` for a peer that has lost its keys of this session.
+    /// Changes of the keys for sending.
     pub(super) sealers: VecDeque<(SocketAddr, Change<Sealer>)>,
     pub(super) openers: VecDeque<(SocketAddr, Change<Opener>)>,
     pub(super) sessions: VecDeque<(SocketAddr, u64)>,
     pub(super) outbox: VecDeque<Datagram>,
-    /// READY packets to be sealed with the keys of these sessions.
+    /// READY packets, and the sessions whose keys must seal them.
     pub(super) known: VecDeque<(Datagram, u64)>,
-    /// Packets that were not sent because their peer refuses this end or is refused, with their first bytes.
+    /// First bytes of packets that were not sent because the handshake with their peer failed.
     pub(super) refused: VecDeque<(SocketAddr, [u8; HEADER_LEN])>,
-    next_age_check: u64,
+    next_age_check: Duration,
 }
 
-/// A change of the keys with a peer.
+/// A change of the keys of a peer.
 pub(super) enum Change<T> {
-    /// These are the keys.
+    /// The peer has these keys.
     Set(T),
-    /// Keys of this session are not used any more.
+    /// Keys of this session must not be used any more.
     Remove(u64),
 }
 
@@ -72,7 +76,7 @@ impl SealHandle {
         let handshakes = Handshakes::new(negotiator, port, limits, clock.now());
         Self {
             counters: handshakes.counters().clone(),
-            state: Mutex::new(State {
+            state: Mutex::new(SealState {
                 handshakes,
                 sealers: VecDeque::new(),
                 openers: VecDeque::new(),
@@ -87,7 +91,7 @@ impl SealHandle {
             for_receive: AtomicBool::new(false),
             for_reports: AtomicBool::new(false),
             for_protocol: AtomicBool::new(false),
-            due: AtomicU64::new(u64::MAX),
+            due: AtomicU64::new(NEVER),
         }
     }
 
@@ -97,7 +101,7 @@ impl SealHandle {
         &self.counters
     }
 
-    /// Returns the identity that `peer` has shown in the handshake that led to `session`.
+    /// Returns the identity that `peer` proved in the handshake that led to `session`.
     #[must_use]
     pub fn identity(&self, peer: SocketAddr, session: u64) -> Option<Arc<Identity>> {
         self.lock().handshakes.identity(canonical(peer), session)
@@ -110,34 +114,36 @@ impl SealHandle {
         state.handshakes.identities().map(|(peer, identity)| (peer, identity.clone())).collect()
     }
 
-    /// Returns why the last handshake with `peer` has failed, if that was within the last seconds.
+    /// Returns why the last handshake with `peer` failed, if that was within the last two seconds.
     #[must_use]
     pub fn failure(&self, peer: SocketAddr) -> Option<HandshakeError> {
         self.lock().handshakes.failure(canonical(peer))
     }
 
-    /// Uses another identity and trust from now on. Peers that are not admitted by it lose their keys at once. Returns their
-    /// number.
+    /// Replaces the local identity and the trust. Peers that these do not admit lose their keys at
+    /// once. Returns the number of removed peers.
     pub fn replace_negotiator(&self, negotiator: Arc<dyn Negotiator>) -> usize {
         self.change(|_, state| state.handshakes.replace_negotiator(negotiator))
     }
 
-    /// Removes the peers that are not admitted any more, because their certificates have expired. Returns their number.
+    /// Removes the peers that are no longer admitted because their certificates have expired.
+    /// Returns the number of removed peers.
     pub fn recheck(&self) -> usize {
         self.change(|_, state| state.handshakes.recheck())
     }
 
-    /// Takes the handshakes as server that have failed since the last call.
+    /// Returns the handshakes that failed at this end as server since the last call.
     pub(super) fn take_refusals(&self) -> Vec<Refusals> {
         self.lock().handshakes.take_refusals()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SealState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state at the present time, and tells both halves and the protocol what concerns them.
-    pub(super) fn change<R>(&self, change: impl FnOnce(u64, &mut State) -> R) -> R {
+    /// Changes the state at the present time, and signals the results to both halves and the
+    /// protocol.
+    pub(super) fn change<R>(&self, change: impl FnOnce(Duration, &mut SealState) -> R) -> R {
         let mut state = self.lock();
         let result = change(self.clock.now(), &mut state);
         state.sort_out();
@@ -147,12 +153,13 @@ impl SealHandle {
         self.for_receive.store(!state.openers.is_empty(), Ordering::Release);
         self.for_reports.store(!state.refused.is_empty(), Ordering::Release);
         self.for_protocol.store(!state.sessions.is_empty(), Ordering::Release);
-        self.due.store(state.next_due(), Ordering::Relaxed);
+        let due = state.next_due().and_then(|due| u64::try_from(due.as_nanos()).ok());
+        self.due.store(due.unwrap_or(NEVER), Ordering::Relaxed);
         result
     }
 
-    /// Does what is due. Returns the time of `Handshakes` if the age of keys is to be checked.
-    pub(super) fn handle_timeout(&self) -> Option<u64> {
+    /// Runs the timers that are due. Returns the time if the keys' age must be checked.
+    pub(super) fn handle_timeout(&self) -> Option<Duration> {
         self.change(|now, state| {
             state.handshakes.handle_timeout(now);
             let is_due = now >= state.next_age_check;
@@ -163,11 +170,11 @@ impl SealHandle {
         })
     }
 
-    /// Returns when the driver's timer is due, in nanoseconds of its clock; `None` if none is.
+    /// Returns when the driver's timer is due, since the origin of its clock; `None` if none is.
     #[must_use]
-    pub fn next_due(&self) -> Option<u64> {
+    pub fn next_due(&self) -> Option<Duration> {
         let due = self.due.load(Ordering::Relaxed);
-        (due != u64::MAX).then_some(due)
+        (due != NEVER).then(|| Duration::from_nanos(due))
     }
 
     /// Returns when [`SealHandle::handle_timeout`] is due, on the system's clock.
@@ -187,7 +194,7 @@ impl SealHandle {
         self.for_receive.load(Ordering::Acquire)
     }
 
-    /// Returns a session of which the protocol does not know yet.
+    /// Returns a session that was not passed to the protocol yet.
     pub(super) fn take_session(&self) -> Option<(SocketAddr, u64)> {
         if !self.for_protocol.load(Ordering::Acquire) {
             return None;
@@ -196,8 +203,8 @@ impl SealHandle {
     }
 }
 
-impl State {
-    /// Sorts what handshakes have led to.
+impl SealState {
+    /// Sorts the output of the handshakes into the queues of its receivers.
     fn sort_out(&mut self) {
         while let Some(event) = self.handshakes.poll_event() {
             match event {
@@ -218,9 +225,10 @@ impl State {
         }
     }
 
-    fn next_due(&self) -> u64 {
-        let age = if self.handshakes.peers() > 0 { self.next_age_check } else { u64::MAX };
-        self.handshakes.next_timeout().unwrap_or(u64::MAX).min(age)
+    /// Returns when the next timer is due.
+    fn next_due(&self) -> Option<Duration> {
+        let age_check = (self.handshakes.peers() > 0).then_some(self.next_age_check);
+        self.handshakes.next_timeout().into_iter().chain(age_check).min()
     }
 }
 

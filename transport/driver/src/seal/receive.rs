@@ -1,4 +1,4 @@
-//! The receiving half: opens packets, and gives those of handshakes to [`SealHandle`].
+//! The receiving half: opens packets, and passes packets of handshakes to [`SealHandle`].
 
 use super::handle::{Change, SealHandle, canonical};
 use crate::{Arrival, BulkSource, Ecn, NetworkError, NetworkReport, ReceiveHalf};
@@ -11,14 +11,15 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// The keys of a peer. Those before the present ones tell packets that were on their way when they were replaced from forged ones, and open
-/// those of a peer that does not use the present ones (SEAL-16).
+/// The keys of a peer. The previous keys distinguish packets that were in flight during the
+/// replacement from forged packets, and open packets of a peer that does not use the present keys
+/// (SEAL-16).
 struct Keys {
     current: Opener,
     before: Option<Opener>,
 }
 
-/// A packet that was opened.
+/// An opened packet.
 struct Opened {
     from: SocketAddr,
     to: Option<IpAddr>,
@@ -32,7 +33,7 @@ pub(super) struct OpenedReceive {
     opening: Opening,
 }
 
-/// Everything but the inner half.
+/// The state other than the inner half.
 struct Opening {
     handle: Arc<SealHandle>,
     counters: Arc<SealCounters>,
@@ -57,7 +58,7 @@ impl OpenedReceive {
 }
 
 impl Opening {
-    /// Takes what handshakes have led to.
+    /// Applies the results of handshakes.
     #[cold]
     fn take_changes(&mut self) {
         let changes = self.handle.change(|_, state| std::mem::take(&mut state.openers));
@@ -77,7 +78,7 @@ impl Opening {
         }
     }
 
-    /// Takes a packet from the inner driver.
+    /// Handles a packet from the inner driver.
     fn take(&mut self, arrival: &Arrival<'_>) {
         let Some(header) = SealedHeader::parse(arrival.packet) else {
             self.counters.clear_packets.add(1);
@@ -112,7 +113,8 @@ impl Opening {
             keys.before = None;
         }
         match opened {
-            // Its session has ended. The protocol would offer another one, as if it had lost the present one (SEAL-11).
+            // Its session has ended. The protocol would offer a new session, as if the present one
+            // were lost (SEAL-11).
             Ok(_) if is_late => {
                 self.bytes.truncate(begin);
                 self.counters.late.add(1);
@@ -155,7 +157,7 @@ impl Opening {
         }
     }
 
-    /// The peer may have keys that this end has lost.
+    /// The peer may have keys that this end lost.
     #[cold]
     fn answer_without_key(&self, arrival: &Arrival<'_>) {
         let from = canonical(arrival.from);
@@ -183,7 +185,8 @@ impl ReceiveHalf for OpenedReceive {
         if received > 0 {
             inner.drain(&mut |arrival| opening.take(&arrival));
         }
-        // More than what was opened: the caller goes on to send what handshakes have to say, and polls again.
+        // Return more than the number of opened packets, so that the caller sends the handshakes'
+        // packets and polls again.
         Ok(received)
     }
 
@@ -227,18 +230,22 @@ impl AsFd for OpenedReceive {
 #[cfg(test)]
 mod tests {
     use super::super::clock::SealClock;
+    use super::super::handle::SealState;
     use super::*;
     use apus_seal::stub::{StubNegotiator, StubPolicy};
     use apus_seal::{Handshakes, Limits, SealEvent, Sealer};
     use std::net::UdpSocket;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
 
     type Queue = Arc<Mutex<Vec<Vec<u8>>>>;
 
+    const START: Duration = Duration::ZERO;
+
     const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7);
 
-    /// Has what a test puts into its queue.
+    /// Receives the packets that a test puts into its queue.
     struct FromQueue(Queue, UdpSocket);
 
     impl ReceiveHalf for FromQueue {
@@ -285,7 +292,7 @@ mod tests {
             let queue = Queue::default();
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             let inner = Box::new(FromQueue(queue.clone(), socket));
-            let peer = Handshakes::new(stub(2), 7, Limits::default(), 0);
+            let peer = Handshakes::new(stub(2), 7, Limits::default(), START);
             Self { half: OpenedReceive::new(inner, handle), time, queue, peer }
         }
 
@@ -297,16 +304,15 @@ mod tests {
             opened
         }
 
-        /// A handshake that the peer begins; its keys.
+        /// Runs a handshake that the peer starts. Returns the peer's sealer.
         fn connect(&mut self) -> Sealer {
             let here = SocketAddr::from(([127, 0, 0, 1], 9));
-            self.peer.want(0, here, None).unwrap();
+            self.peer.want(START, here, None).unwrap();
             for _ in 0..4 {
                 let packets = std::iter::from_fn(|| self.peer.poll_transmit());
                 let packets = packets.map(|datagram| datagram.packet).collect();
                 self.receive(packets);
-                let take =
-                    |state: &mut super::super::handle::State| std::mem::take(&mut state.outbox);
+                let take = |state: &mut SealState| std::mem::take(&mut state.outbox);
                 let answers = self.half.opening.handle.change(|_, state| take(state));
                 for mut datagram in answers {
                     if SealedHeader::parse(&datagram.packet).unwrap().kind == Some(SealKind::Ready)
@@ -314,7 +320,7 @@ mod tests {
                         let id = SealedHeader::parse(&datagram.packet).unwrap().id;
                         self.peer.handle_ready(here, id, &[]);
                     }
-                    self.peer.handle(0, here, None, &mut datagram.packet);
+                    self.peer.handle(START, here, None, &mut datagram.packet);
                 }
             }
             match self.peer.poll_event() {
@@ -332,8 +338,9 @@ mod tests {
         packet
     }
 
-    /// SEAL-16. (Seed 2000559: a packet of the life before a restart ended the calls of the new one. Seed 4100017: an end went on to send
-    /// in the association before, was taken for late, and never heard.)
+    /// SEAL-16. (Seed 2000559: a packet from before a restart ended calls of the new life. Seed
+    /// 4100017: an end continued to send in the previous association; its packets were dropped as
+    /// late forever.)
     #[test]
     fn packets_of_the_association_before_are_opened_until_the_peer_uses_the_new_one() {
         let mut world = World::new();

@@ -1,26 +1,27 @@
-//! What a log says about refused handshakes: a line when a reason is new, and one in a minute while it goes on.
+//! Log lines about refused handshakes: one when a reason is new, and one per minute while it
+//! persists.
 
 use apus_seal::{HandshakeError, Refusals};
 
-/// Calls of [`RefusalLog::lines`] between two lines about one reason. Chosen by us: with a call every two seconds, a minute. Who
-/// sends forged handshakes fills no disk.
+/// Calls of [`RefusalLog::lines`] between two lines about one reason: a minute, with a call every
+/// two seconds. Chosen by us, so that forged handshakes cannot fill a disk.
 const CALLS_PER_LINE: u32 = 30;
 
-/// The reasons that were written down lately.
+/// The reasons logged recently.
 #[derive(Debug, Default)]
-pub(super) struct RefusalLog(Vec<Entry>);
+pub(super) struct RefusalLog(Vec<LoggedReason>);
 
 #[derive(Debug)]
-struct Entry {
+struct LoggedReason {
     error: HandshakeError,
     /// Refusals since the last line.
     since: Option<Refusals>,
-    /// Calls until there may be another line.
+    /// Calls until the next line is allowed.
     rest: u32,
 }
 
 impl RefusalLog {
-    /// Takes the refusals since the last call. Returns the lines that are due.
+    /// Adds the refusals since the last call. Returns the lines that are due.
     pub(super) fn lines(&mut self, new: Vec<Refusals>) -> Vec<String> {
         self.0.retain_mut(|entry| {
             entry.rest = entry.rest.saturating_sub(1);
@@ -28,13 +29,13 @@ impl RefusalLog {
         });
         for refusals in new {
             match self.0.iter_mut().find(|entry| entry.error == refusals.error) {
-                Some(Entry { since: Some(known), .. }) => {
+                Some(LoggedReason { since: Some(known), .. }) => {
                     *known = Refusals { count: known.count + refusals.count, ..refusals };
                 }
                 Some(entry) => entry.since = Some(refusals),
                 None => {
                     let (error, since) = (refusals.error, Some(refusals));
-                    self.0.push(Entry { error, since, rest: 0 });
+                    self.0.push(LoggedReason { error, since, rest: 0 });
                 }
             }
         }

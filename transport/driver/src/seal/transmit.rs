@@ -1,4 +1,4 @@
-//! The transmitting half: seals packets while it copies them, and sends what handshakes have to say.
+//! The transmitting half: seals packets while it copies them, and sends the packets of handshakes.
 
 use super::handle::{Change, SealHandle, canonical};
 use crate::{Burst, BurstPacket, TransmitHalf};
@@ -10,13 +10,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Datagrams that wait for further packets at the same time.
+/// Maximum number of datagrams that are open for further packets.
 const WAITING: usize = 4;
 
-/// Refused packets that are reported at the same time.
+/// Maximum number of refused packets waiting to be reported.
 const MAX_REPORTS: usize = 64;
 
-/// Packets of one datagram at most (WIRE-29).
+/// Maximum number of packets in one datagram (WIRE-29).
 const MAX_PACKETS: usize = 64;
 
 /// The transmitting half of a sealed driver.
@@ -27,9 +27,9 @@ pub(super) struct SealedTransmit {
     keys: HashMap<SocketAddr, Sealer>,
     /// Traffic class of packets of handshakes.
     traffic_class: u8,
-    /// Datagrams to which packets may be added until the next flush; the one that was begun last is the last.
+    /// Datagrams that packets may be added to until the next flush, oldest first.
     waiting: Vec<Waiting>,
-    /// Headers and contents of the burst that is sealed.
+    /// Headers and contents of the burst being sealed.
     headers: Vec<u8>,
     contents: Vec<u8>,
 }
@@ -62,7 +62,7 @@ impl SealedTransmit {
         }
     }
 
-    /// Takes what handshakes have led to, and sends what they have to say.
+    /// Applies the results of handshakes, and sends their packets.
     #[cold]
     fn take_changes(&mut self) -> io::Result<()> {
         let (changes, known, outbox) = self.handle.change(|_, state| {
@@ -99,7 +99,7 @@ impl SealedTransmit {
         self.inner.send(&Burst { from, traffic_class, ..burst })
     }
 
-    /// Seals and sends a burst whose packets each have a datagram of their own.
+    /// Seals and sends a burst, one datagram per packet.
     fn send_sealed(&mut self, burst: &Burst<'_>) -> io::Result<()> {
         let Some(sealer) = self.keys.get_mut(&canonical(burst.to)) else { return Ok(()) };
         self.headers.clear();
@@ -133,7 +133,7 @@ impl SealedTransmit {
         })
     }
 
-    /// Adds a burst of one packet to a datagram that waits, or begins one.
+    /// Adds a burst of one packet to an open datagram, or opens a new one.
     fn share(&mut self, burst: &Burst<'_>) -> io::Result<()> {
         let len = burst.longest_packet();
         let is_same = |waiting: &Waiting| {
@@ -165,8 +165,8 @@ impl SealedTransmit {
         self.send_sealed(&Burst { from, traffic_class, ..Burst::single(to, &bytes) })
     }
 
-    /// The packet is in no session, or in another one than the keys, or there are no keys: it is not sent. Begins what leads to
-    /// one that is.
+    /// Drops a packet without keys, without a session, or with another session than the keys, and
+    /// starts a handshake or reports the session.
     #[cold]
     fn refuse(&mut self, burst: &Burst<'_>) {
         let to = canonical(burst.to);
@@ -176,15 +176,16 @@ impl SealedTransmit {
             && header[13] & Flags::CONFIRM.bits() != 0;
         let known = self.keys.get(&to).map(Sealer::session);
         self.handle.change(|now, state| match known {
-            // The protocol has lost the session: only a new handshake gives both ends another one.
+            // The protocol lost the session: only a new handshake gives both ends another one.
             Some(_) if offers => state.handshakes.forget(to),
             Some(session) if SealedHeader::session(header).is_none() => {
                 state.sessions.push_back((to, session));
             }
-            // Of an earlier session.
+            // A packet of an earlier session.
             Some(_) => {}
             None => {
-                // Within a second of a failure none is begun. A peer that was only silent may come up.
+                // No handshake starts within a second of a failure. After a timeout the packet is
+                // not reported, since the peer may still start up.
                 if let Err(error) = state.handshakes.want(now, to, burst.from)
                     && error.cause != Failure::Timeout
                     && state.refused.len() < MAX_REPORTS
@@ -273,7 +274,7 @@ mod tests {
     /// Traffic classes and bytes of packets.
     type Sent = Arc<Mutex<Vec<(u8, Vec<u8>)>>>;
 
-    /// Keeps what is sent.
+    /// Stores the sent packets.
     struct Recorder(Sent);
 
     impl TransmitHalf for Recorder {

@@ -1,4 +1,4 @@
-//! Rotation: reads keys and certificates again when their files change, and says which handshakes have failed.
+//! Rotation: rereads keys and certificates when their files change, and logs failed handshakes.
 
 use super::handle::SealHandle;
 use super::refusals::RefusalLog;
@@ -9,14 +9,15 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Time between two checks of the files. Chosen by us: five system calls in it, and a rotation by a timer or an orchestrator is not in a
-/// hurry.
+/// Interval between two checks of the files. Chosen by us: a check costs five system calls, and
+/// rotations by a timer or an orchestrator are not urgent.
 pub const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Checks of the files after which peers are checked again although nothing has changed: certificates expire. A minute.
+/// Number of checks, a minute's worth, after which peers are checked even if no file has changed,
+/// because certificates expire.
 const CHECKS_PER_RECHECK: u32 = 30;
 
-/// A thread that watches files for as long as this value lives.
+/// A thread that watches files while this value lives.
 #[derive(Debug)]
 pub struct Watch {
     stop: Option<Sender<()>>,
@@ -24,8 +25,10 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts the thread `apus-keys`. `reload` is called every `interval`, and returns what is used from then on, or why what is in the
-    /// files cannot be used: that is passed to `warn`, and what was used is kept. So are lines about clients whose handshakes have failed.
+    /// Starts the thread `apus-keys`. It calls `reload` every `interval`, which returns the
+    /// negotiator to use from then on, or the reason why the files cannot be used. The reason is
+    /// passed to `warn`, and the present negotiator stays. Log lines about clients whose handshakes
+    /// failed are passed to `warn` as well.
     ///
     /// # Errors
     ///

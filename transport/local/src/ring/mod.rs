@@ -29,7 +29,7 @@
 //! - the lines of a record that is sent alone are then demoted to a cache where the reader finds
 //!   them sooner. This costs the writer time, so in a batch only the first record is demoted.
 //!
-//! docs/perf-log.md, 2026-11-21, has the gain of each step. None of them is needed for correctness.
+//! lab/log, 2026-11-21, has the gain of each step. None of them is needed for correctness.
 //!
 //! # Invariants
 //!

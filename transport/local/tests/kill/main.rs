@@ -40,7 +40,7 @@ fn survivors_notice_and_nothing_is_left() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let kills = from_environment("APUS_LOCAL_KILLS", 200);
     let seed = from_environment("APUS_LOCAL_SEED", 1);
-    let before = leftovers::of_this_process();
+    let (before, files) = (leftovers::of_this_process(), leftovers::on_disk());
     let mut messages = 0;
     for kill in 0..kills {
         let mut random = Pcg64::seed_from_u64(seed.wrapping_mul(1 << 32) + kill);
@@ -52,7 +52,7 @@ fn survivors_notice_and_nothing_is_left() {
     }
     eprintln!("{kills} kills, {messages} messages received before them");
     assert!(messages > kills, "hardly any messages were exchanged: {messages}");
-    leftovers::assert_nothing_on_disk();
+    leftovers::assert_nothing_left(&files);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Attacks of other users of the host (docs/security.md): what they learn, for whom they pass, and what they use up.
+//! Attacks of other users of the host (docs/attacks.md): what they learn, for whom they pass, and
+//! what they use up.
 //!
 //! The attackers are processes of another user, some in a user namespace of their own. Starting them needs root; without
 //! it the tests say that they were skipped.

@@ -23,6 +23,11 @@
 //!   connects.
 //! - **Opt-out:** `EndpointBuilder::observable` of `apus`, `APUS_LIVE=0` in the environment, or the cargo feature
 //!   `introspection` of `apus`. If the system refuses a resource, endpoints work without this service.
+//!
+//! Rationale: an operator who needs this has not prepared for it, so it is on by default. An
+//! abstract socket has no folder that keeps other users out, and each network namespace has its
+//! own; counters in shared memory need a layout that all versions agree on; an HTTP port is open to
+//! every user.
 
 mod application;
 mod client;

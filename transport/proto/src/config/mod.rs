@@ -207,27 +207,31 @@ parameters! {
     /// messages; all such messages together may have half as much again. 0 switches this off: `max_incoming` alone limits
     /// what is granted, and nothing is said to other receivers.
     ///
-    /// Chosen by us, from sweeps of the simulator (ADR 46): 1.8 times what the link carries in a round-trip time keeps it
-    /// full; with one level it says what that is (GRANT-20). It depends on the network and on the hosts, so it is off unless it is set.
+    /// Chosen by us, from sweeps of the simulator (docs/networks.md): 1.8 times what the link
+    /// carries in a round-trip time keeps it full; with one level it says what that is (GRANT-20).
+    /// It depends on the network and on the hosts, so it is off unless it is set.
     informed_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
     /// Least granted bytes that one sender may have on the way, however many of its packets switches mark; a sixth of
     /// `informed_incoming` (of `max_incoming` without it) if that is more. 0 switches this off: marks are not heeded, and packets do
     /// not say that they may be marked (ECN).
     ///
-    /// Chosen by us (ADR 59). It depends on the switches of the network, so it is off unless it is set.
+    /// Chosen by us (docs/networks.md). It depends on the switches of the network, so it is off
+    /// unless it is set.
     marked_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
     /// Ports beside its own from which an endpoint sends what leaves by a GRANT, in turn, so that a network that spreads flows by
     /// their ports (ECMP) spreads the packets of long messages. 0 switches this off: such packets are neither sent nor taken.
     ///
-    /// Chosen by us (ADR 77). Filters of the network must let them pass, so it is off unless it is set.
+    /// Chosen by us (docs/networks.md). Filters of the network must let them pass, so it is off
+    /// unless it is set.
     spray_ports: "ports" = 0 in 0 ..= 64;
 
     /// Bytes that the responses of all calls under way together may send without a GRANT: each request says the share of its
     /// response, 128 bytes at least. 0 switches this off: servers decide.
     ///
-    /// Chosen by us (ADR 47). It depends on the buffers of the network, so it is off unless it is set.
+    /// Chosen by us (docs/networks.md). It depends on the buffers of the network, so it is off
+    /// unless it is set.
     incast_unsched_bytes: "bytes" = 0 in 0 ..= 1_000_000_000;
 
     /// Least time between two renewals of the cutoffs from the sizes of the messages that arrived.

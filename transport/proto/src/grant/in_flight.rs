@@ -3,7 +3,7 @@
 //! A receiver that cannot see which senders are busy grants to several, so that its link does not idle, and pays with queues
 //! in the switch before it. A sender that says how many granted bytes wait with it (WIRE-34) is *informed about*: what waits
 //! there fills no queue and is not counted, and so the rest can be limited to little more than what keeps the link full.
-//! Source: SIRD (NSDI 2025), whose senders say with a bit that they are busy; ADR 46.
+//! Source: SIRD (NSDI 2025), whose senders say with a bit that they are busy; docs/networks.md.
 //!
 //! # Invariants
 //!
@@ -113,9 +113,9 @@ const ROUND_TRIP_TENTHS: u64 = 18;
 /// Thousandths of the link that are left to granted bytes at least. Chosen by us: long messages must move on in any case.
 const LEAST_FREE: u64 = 100;
 
-/// A step is one part in this number of the limit. Chosen by us: two packets of 1.5 kB at 10 Gbit/s. Steps of
-/// three packets make messages of the mean length 4 % slower, and one packet costs twice as many GRANTs (perf-log,
-/// 2026-11-28).
+/// A step is one part in this number of the limit. Chosen by us: two packets of 1.5 kB at 10
+/// Gbit/s. Steps of three packets make messages of the mean length 4 % slower, and one packet costs
+/// twice as many GRANTs (lab/log, 2026-11-28).
 pub(super) const STEPS: u64 = 6;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A receiver sees its own link, and what senders say about theirs. A link between switches shows itself by marks only (ECN,
 //! RFC 3168), which scheduled packets may get. For each sender whose packets were marked there is a limit of granted bytes on the
 //! way, which follows the marked share as the window of DCTCP does (SIGCOMM 2010, section 3.3). Without marks there is no limit.
-//! Source: SIRD (NSDI 2025), whose credit per sender has this second loop; ADR 59.
+//! Source: SIRD (NSDI 2025), whose credit per sender has this second loop; docs/networks.md.
 //!
 //! # Invariants
 //!

@@ -108,7 +108,8 @@ pub(crate) enum Level {
         /// Number of active messages.
         active: usize,
     },
-    /// Above the scheduled levels: the oldest message's share (HM `homa_grant.c` `homa_grant_check_fifo`, ADR 9).
+    /// Above the scheduled levels: the oldest message's share (HM `homa_grant.c`
+    /// `homa_grant_check_fifo`, docs/networks.md).
     Oldest,
 }
 

@@ -1,8 +1,9 @@
 //! The memory of long messages, which is used again when the application has dropped them.
 //!
-//! Allocators return memory of hundreds of kilobytes to the system and request it anew, and every page of it then
-//! costs a fault: a third of the cost of receiving a message. So a reference to a delivered message is kept, and when
-//! it has become the only one, the memory serves the next message. Source: measured by us (`docs/perf-log.md`).
+//! Allocators return memory of hundreds of kilobytes to the system and request it anew, and every
+//! page of it then costs a fault: a third of the cost of receiving a message. So a reference to a
+//! delivered message is kept, and when it has become the only one, the memory serves the next
+//! message. Source: measured by us (`lab/log`).
 //!
 //! # Invariants
 //!

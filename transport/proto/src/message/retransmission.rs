@@ -2,7 +2,7 @@
 //!
 //! A sender cannot tell a packet that was lost from one that waits in a queue which is longer than all timeouts. So it sends
 //! what a RESEND asks for again in full [`FULL_REPEATS`] times, and then no faster than its receiver shows that bytes arrive
-//! (TIME-17, [ADR 50](../../../../docs/adr/0050-send-again-no-faster-than-bytes-arrive.md)).
+//! (TIME-17, ADR 50).
 //!
 //! # Invariants
 //!

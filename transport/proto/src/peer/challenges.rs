@@ -2,7 +2,7 @@
 //!
 //! A session is a keyed hash of the client's address, of its claim (what its packet said about itself) and of the time. Who can
 //! repeat it has received it at that address, lately. Nothing is kept about an unknown client, so that a flood of forged first
-//! contacts takes no place from an honest one ([ADR 36](../../docs/adr/0036-unknown-clients-are-asked-without-state.md)).
+//! contacts takes no place from an honest one (ADR 36).
 //!
 //! # Invariants
 //!

@@ -1,9 +1,10 @@
 //! The sizes of messages that arrive, and the cutoffs that follow from them.
 //!
-//! What the kernel leaves to a user program (`homa_prio`, HM `util/homa_prio.cc`) is done here: the number of
-//! unscheduled levels is the share of unscheduled bytes and one more, and the cutoffs give each of them the same
-//! number of bytes (SIGCOMM 2018 section 3.4; ADR 64). Requirement PRIO-8. Transports of one host publish what arrives for
-//! each other, since their messages meet at one port (PRIO-17).
+//! What the kernel leaves to a user program (`homa_prio`, HM `util/homa_prio.cc`) is done here: the
+//! number of unscheduled levels is the share of unscheduled bytes and one more, and the cutoffs
+//! give each of them the same number of bytes (SIGCOMM 2018 section 3.4; docs/networks.md).
+//! Requirement PRIO-8. Transports of one host publish what arrives for each other, since their
+//! messages meet at one port (PRIO-17).
 
 use super::OwnCutoffs;
 use super::lengths_elsewhere::LengthsElsewhere;
@@ -172,9 +173,10 @@ impl Sampler {
     }
 }
 
-/// With two levels, of which scheduled packets share the lower one: the part of the unscheduled bytes that the upper one
-/// carries. Chosen by us, from sweeps (ADR 64): where most bytes are unscheduled, with half of them p99 of messages of 500 to
-/// 1,000 bytes is ten times as long, and with nine tenths that of shorter ones half as much again.
+/// With two levels, of which scheduled packets share the lower one: the part of the unscheduled
+/// bytes that the upper one carries. Chosen by us, from sweeps (docs/networks.md): where most bytes
+/// are unscheduled, with half of them p99 of messages of 500 to 1,000 bytes is ten times as long,
+/// and with nine tenths that of shorter ones half as much again.
 const ABOVE_SHARED: (u64, u64) = (3, 4);
 
 /// The number of levels for unscheduled packets (PRIO-8): their share of `levels`, rounded, and one more.

@@ -11,7 +11,8 @@ pub(crate) struct OwnCutoffs {
     scheduled_levels: u8,
 }
 
-/// The part of `informed_incoming` up to which messages begin unscheduled (PRIO-16). Chosen by us, from sweeps (ADR 63).
+/// The part of `informed_incoming` up to which messages begin unscheduled (PRIO-16). Chosen by us,
+/// from sweeps (docs/networks.md).
 const LONGEST_PART: u64 = 12;
 
 impl OwnCutoffs {

@@ -1,13 +1,15 @@
 //! The RPCs whose peer's silence is watched, in the order in which they are checked.
 //!
-//! Each RPC that waits for its peer is checked once per period. As the period is the same for all, they stay sorted if each is
-//! appended at the end (ADR 3). An RPC that is forgotten leaves a stale entry: forgetting it changes a counter (ADR 78).
+//! Each RPC that waits for its peer is checked once per period. As the period is the same for all,
+//! they stay sorted if each is appended at the end. An RPC that is forgotten leaves a stale entry:
+//! forgetting it changes a counter (ADR 78).
 //!
-//! Checks are due at whole ticks, an eighth of a period, so that those of many RPCs coincide: a check costs nanoseconds, but waking
-//! a thread for it microseconds. (With 100 RPCs waiting at each of 8 hosts, single checks woke threads 48,000 times a second:
-//! docs/perf-log.md 2026-11-20.) Ticks are counted from the instant at which watching began (TIME-16): hosts whose clocks agree
-//! would otherwise ask in the same instant, all the time, and a packet that their answers push out of a shallow switch would be
-//! pushed out each time.
+//! Checks are due at whole ticks, an eighth of a period, so that those of many RPCs coincide: a
+//! check costs nanoseconds, but waking a thread for it microseconds. (With 100 RPCs waiting at each
+//! of 8 hosts, single checks woke threads 48,000 times a second: lab/log, 2026-11-20.) Ticks are
+//! counted from the instant at which watching began (TIME-16): hosts whose clocks agree would
+//! otherwise ask in the same instant, all the time, and a packet that their answers push out of a
+//! shallow switch would be pushed out each time.
 //!
 //! # Invariants
 //!

@@ -80,7 +80,8 @@ impl Transport {
         let mut packets = Packet::all(profile, datagram);
         while let Some(bytes) = packets.next_bytes() {
             count += 1;
-            // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall (perf-log, 2026-11-21).
+            // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall
+            // (lab/log, 2026-11-21).
             match &Packet::parse(profile, bytes) {
                 Ok(packet) => rx::receive(cx, &from, packet),
                 Err(error) => {

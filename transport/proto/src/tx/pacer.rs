@@ -10,8 +10,9 @@ use crate::config::Config;
 use crate::time::{Instant, USEC};
 use apus_wire::{DATA_HEADER_LEN, WIRE_OVERHEAD};
 
-/// The part of the bound on the interface's queue that is not said to wait. Chosen by us: if all is said, receivers grant more
-/// than fills their links, and queues before them are 10 % longer; beyond a half, links idle (perf-log, 2026-11-28).
+/// The part of the bound on the interface's queue that is not said to wait. Chosen by us: if all is
+/// said, receivers grant more than fills their links, and queues before them are 10 % longer;
+/// beyond a half, links idle (lab/log, 2026-11-28).
 const USUAL_PART: u64 = 4;
 
 /// An estimate of the backlog of the network interface.

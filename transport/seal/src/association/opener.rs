@@ -13,10 +13,10 @@ pub enum OpenError {
     /// It is not a packet of version 2, or shorter than a header and a tag.
     #[error("the packet is malformed")]
     Malformed,
-    /// A packet with its number was opened before, or is too old to tell.
+    /// A packet with its number was opened before, or the number is too old to tell.
     #[error("the packet's number was used before")]
     Replayed,
-    /// It was not sealed by the peer, or was changed.
+    /// It was not sealed by the peer, or was modified.
     #[error("the packet's tag is wrong")]
     Forged,
     /// Too many forged packets: the association must be replaced.
@@ -24,7 +24,7 @@ pub enum OpenError {
     Exhausted,
 }
 
-/// Opens the packets that one peer sends.
+/// Opens the packets of one peer.
 #[derive(Debug)]
 pub struct Opener {
     session: u64,
@@ -33,7 +33,7 @@ pub struct Opener {
     next: Box<dyn PacketCipher>,
     previous: Option<Box<dyn PacketCipher>>,
     generation: u32,
-    /// Forged packets that may still come.
+    /// Forged packets that the key may still refuse.
     forgeries_left: u64,
     /// Packets after which the peer's key should be replaced.
     worn_after: u64,
@@ -43,9 +43,9 @@ pub struct Opener {
 #[derive(Debug)]
 struct Generation {
     cipher: Box<dyn PacketCipher>,
-    /// The number of the packet that began it.
+    /// Number of its first packet.
     first: u64,
-    /// Packets that it has opened.
+    /// Packets opened with it.
     opened: u64,
 }
 
@@ -83,8 +83,8 @@ impl Opener {
         self.generation
     }
 
-    /// Returns whether it has opened as many packets as the window has: what an earlier association's opener would still open is too
-    /// old by then.
+    /// Returns whether it has opened a full window of packets. Packets of an earlier association
+    /// are too old by then.
     #[must_use]
     pub const fn has_replaced(&self) -> bool {
         self.window.highest() >= WINDOW
@@ -96,13 +96,13 @@ impl Opener {
         self.current.opened > 0 || self.generation > 0
     }
 
-    /// Opens `packet` in place. Returns the length of the plaintext with its header, which is that of version 1 in the
-    /// session again.
+    /// Opens `packet` in place. Returns the length of the plaintext with its header, which has
+    /// version 1 and the session again.
     ///
     /// # Errors
     ///
-    /// [`OpenError`]; then `packet` has no meaning any more, unless it is [`OpenError::Replayed`] or
-    /// [`OpenError::Malformed`].
+    /// [`OpenError`]. The content of `packet` is undefined afterwards, except after
+    /// [`OpenError::Replayed`] and [`OpenError::Malformed`].
     #[inline]
     pub fn open(&mut self, packet: &mut [u8]) -> Result<usize, OpenError> {
         let header = SealedHeader::parse(packet).ok_or(OpenError::Malformed)?;
@@ -141,7 +141,7 @@ impl Opener {
         Ok(HEADER_LEN + len)
     }
 
-    /// The peer has begun the next generation with the packet `first`.
+    /// Moves to the next generation, which the peer started with packet `first`.
     #[cold]
     fn begin_generation(&mut self, first: u64) {
         let later = self.phases.next_remote();

@@ -1,11 +1,12 @@
-//! What both halves of an association share.
+//! State shared by both halves of an association.
 
 use crate::cipher::{KeySchedule, PacketCipher};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The sealer tells the other threads its last number once in this many packets, and with each of as many first ones.
+/// The sealer publishes its last number with each of the first `NOTED` packets, and then once per
+/// `NOTED`.
 pub(super) const NOTED: u64 = 1024;
 
 /// A packet has been opened since [`Phases::take_used`].
@@ -14,29 +15,29 @@ const USED: u8 = 1;
 /// A packet has been opened since [`Phases::take_heard`].
 const HEARD: u8 = 2;
 
-/// Both.
+/// Both marks.
 const ALL: u8 = USED | HEARD;
 
-/// The generation in which packets have been opened, and the keys for sealing in later ones.
+/// The highest generation opened so far, and the sealing keys of later generations.
 #[derive(Debug)]
 pub struct Phases {
     schedule: Mutex<Schedule>,
-    /// The highest generation of a packet that was opened.
+    /// The highest generation opened so far.
     opened: AtomicU32,
-    /// Whether this end begins generations.
+    /// Whether this end starts generations.
     begins: bool,
-    /// Whether the peer has sealed enough with its key.
+    /// Whether the peer's key is due for replacement.
     is_worn: AtomicBool,
-    /// Those of [`ALL`] that are true.
+    /// The marks of [`ALL`] that are set.
     has_opened: AtomicU8,
-    /// The last number that was sealed, as of the last thousand or so.
+    /// The last sealed number, to within [`NOTED`].
     sealed: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Schedule {
     source: Box<dyn KeySchedule>,
-    /// Keys for sealing in the generations that the sealer has not begun.
+    /// Sealing keys of generations that the sealer has not started.
     local: VecDeque<Box<dyn PacketCipher>>,
 }
 
@@ -53,7 +54,7 @@ impl Phases {
         }
     }
 
-    /// Makes the next generation. Returns its key for opening, and keeps the one for sealing.
+    /// Derives the next generation. Returns its opening key and keeps its sealing key.
     pub(super) fn next_remote(&self) -> Box<dyn PacketCipher> {
         let mut schedule = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = schedule.source.next_keys();
@@ -61,7 +62,7 @@ impl Phases {
         keys.remote
     }
 
-    /// Takes the key for sealing in the generation after the sealer's.
+    /// Takes the sealing key of the generation after the sealer's.
     pub(super) fn take_local(&self) -> Option<Box<dyn PacketCipher>> {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner).local.pop_front()
     }
@@ -74,17 +75,17 @@ impl Phases {
         self.opened.load(Ordering::Acquire)
     }
 
-    /// Returns whether this end begins generations.
+    /// Returns whether this end starts generations.
     pub(super) const fn begins(&self) -> bool {
         self.begins
     }
 
-    /// The peer has sealed enough with its present key.
+    /// Records that the peer's present key is due for replacement.
     pub(super) fn note_worn(&self) {
         self.is_worn.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the peer has sealed enough with its present key, once.
+    /// Returns whether the peer's present key is due for replacement, and clears that mark.
     pub(super) fn take_worn(&self) -> bool {
         self.is_worn.load(Ordering::Relaxed) && self.is_worn.swap(false, Ordering::Relaxed)
     }
@@ -110,8 +111,9 @@ impl Phases {
         self.sealed.store(number, Ordering::Relaxed);
     }
 
-    /// Returns whether a packet with this number may have been sealed: the last ones are known to within
-    /// `NOTED` packets, and the first `NOTED` exactly. While keys are new, packets of the keys before them are still on their way.
+    /// Returns whether a packet with this number may have been sealed. The answer is exact for the
+    /// first `NOTED` packets, since packets of the previous keys are still in flight while keys are
+    /// new; later it is exact to within `NOTED`.
     #[must_use]
     pub fn may_have_sealed(&self, number: u64) -> bool {
         let last = self.sealed.load(Ordering::Relaxed);

@@ -5,22 +5,24 @@ use crate::cipher::{PacketCipher, TAG_LEN};
 use crate::number::PacketNumbers;
 use apus_wire::SealedHeader;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// Packets after which a sender begins the next generation, if the peer has followed into the present one: half of what
-/// RFC 9001 section 6.6 allows for AES-GCM, so that a peer that is slow to follow ends nothing.
+/// Packets after which a sender starts the next generation, provided that the peer has followed
+/// into the present one. Half of the limit of RFC 9001 section 6.6 for AES-GCM, so that a peer may
+/// follow late.
 pub const REKEY_AFTER_PACKETS: u64 = 1 << 22;
 
-/// Time after which a sender begins the next generation, in nanoseconds: an hour. Chosen by us, as in s2n-quic-dc's order of
-/// magnitude: a stolen key opens an hour of packets at most.
-pub const REKEY_AFTER_NANOS: u64 = 3_600_000_000_000;
+/// Time after which a sender starts the next generation. Chosen by us, in the order of magnitude of
+/// s2n-quic-dc: a stolen key opens at most an hour of packets.
+pub const REKEY_AFTER: Duration = Duration::from_secs(3_600);
 
-/// No packet can be sealed any more: the key's limit is reached and the peer has not followed into a newer generation, or
-/// all numbers are used. The association must be replaced.
+/// No more packets can be sealed: the key's limit is reached and the peer has not followed into a
+/// newer generation, or all numbers are used. The association must be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the key has sealed as many packets as it may")]
 pub struct Exhausted;
 
-/// Seals the packets that are sent to one peer.
+/// Seals packets to one peer.
 #[derive(Debug)]
 pub struct Sealer {
     session: u64,
@@ -31,8 +33,8 @@ pub struct Sealer {
     left: u64,
     /// Packets that the present key seals before the next one is due.
     until_rekey: u64,
-    /// When the present key was first used, in nanoseconds.
-    since: u64,
+    /// When the present key was first used.
+    since: Duration,
     rekeys: u64,
     phases: Arc<Phases>,
 }
@@ -42,7 +44,7 @@ impl Sealer {
         session: u64,
         cipher: Box<dyn PacketCipher>,
         phases: Arc<Phases>,
-        now: u64,
+        now: Duration,
     ) -> Self {
         let mut sealer = Self {
             session,
@@ -66,24 +68,24 @@ impl Sealer {
         self.session
     }
 
-    /// Returns how often the key was replaced.
+    /// Returns the number of key replacements.
     #[must_use]
     pub const fn rekeys(&self) -> u64 {
         self.rekeys
     }
 
-    /// Returns what both halves share.
+    /// Returns the state shared with the opener.
     #[must_use]
     pub const fn phases(&self) -> &Arc<Phases> {
         &self.phases
     }
 
-    /// Seals a packet in place: `header` becomes that of version 2 (SEAL-1), and `payload`, everything behind it, is encrypted.
-    /// Returns the tag, which ends the packet.
+    /// Seals a packet in place: changes `header` to version 2 (SEAL-1) and encrypts `payload`, the
+    /// rest of the packet. Returns the tag, to be appended.
     ///
     /// # Errors
     ///
-    /// [`Exhausted`]; then nothing was changed.
+    /// [`Exhausted`]; the packet is unchanged.
     #[inline]
     pub fn seal(
         &mut self,
@@ -108,15 +110,16 @@ impl Sealer {
         self.cipher.seal(number, header, payload).ok_or(Exhausted)
     }
 
-    /// Begins the next generation if the present key is an hour old at `now` (nanoseconds).
-    pub fn rekey_if_old(&mut self, now: u64) {
-        if now.saturating_sub(self.since) >= REKEY_AFTER_NANOS {
+    /// Starts the next generation if the present key is an hour old at `now`.
+    pub fn rekey_if_old(&mut self, now: Duration) {
+        if now.saturating_sub(self.since) >= REKEY_AFTER {
             self.since = now;
             self.try_rekey();
         }
     }
 
-    /// Begins the next generation, if this end may and the peer has followed into the present one (PHASE-1).
+    /// Starts the next generation, if this end may and the peer has followed into the present one
+    /// (PHASE-1).
     #[cold]
     fn try_rekey(&mut self) {
         if self.phases.begins() && self.phases.opened() >= self.generation {

@@ -1,20 +1,22 @@
-//! Cookies: proof that a client receives at its address, without state (SEAL-14).
+//! Cookies: stateless proof that a client receives at its address (SEAL-14).
 
 use crate::negotiation::Negotiator;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 /// Bytes of a cookie.
 pub(super) const COOKIE_LEN: usize = 32;
 
-/// Time after which the secret is replaced, in nanoseconds: as WireGuard's, two minutes. A cookie is good for one to two of them.
-const SECRET_LIFE: u64 = 120_000_000_000;
+/// Lifetime of a secret: two minutes, as in WireGuard. A cookie is valid for one to two lifetimes.
+const SECRET_LIFETIME: Duration = Duration::from_secs(120);
 
-/// What makes and checks cookies.
+/// The secrets that make and check cookies.
 pub(super) struct Cookies {
     present: [u8; 32],
     before: [u8; 32],
-    since: u64,
+    /// When the present secret was drawn.
+    since: Duration,
 }
 
 impl fmt::Debug for Cookies {
@@ -24,7 +26,7 @@ impl fmt::Debug for Cookies {
 }
 
 impl Cookies {
-    pub(super) fn new(negotiator: &dyn Negotiator, now: u64) -> Self {
+    pub(super) fn new(negotiator: &dyn Negotiator, now: Duration) -> Self {
         let (mut present, mut before) = ([0; 32], [0; 32]);
         negotiator.fill_random(&mut present);
         negotiator.fill_random(&mut before);
@@ -37,20 +39,20 @@ impl Cookies {
         negotiator: &dyn Negotiator,
         peer: SocketAddr,
         id: u64,
-        now: u64,
+        now: Duration,
     ) -> [u8; COOKIE_LEN] {
         self.renew(negotiator, now);
         negotiator.mac(&self.present, &message(peer, id))
     }
 
-    /// Returns whether `cookie` was made for this client and handshake, lately. The comparison takes the same time for each wrong
-    /// cookie.
+    /// Returns whether `cookie` was made for this client and handshake with one of the last two
+    /// secrets. The comparison takes the same time for every wrong cookie.
     pub(super) fn check(
         &mut self,
         negotiator: &dyn Negotiator,
         peer: SocketAddr,
         id: u64,
-        now: u64,
+        now: Duration,
         cookie: &[u8],
     ) -> bool {
         self.renew(negotiator, now);
@@ -61,13 +63,13 @@ impl Cookies {
         })
     }
 
-    fn renew(&mut self, negotiator: &dyn Negotiator, now: u64) {
-        if now.saturating_sub(self.since) < SECRET_LIFE {
+    fn renew(&mut self, negotiator: &dyn Negotiator, now: Duration) {
+        if now.saturating_sub(self.since) < SECRET_LIFETIME {
             return;
         }
         self.before = self.present;
         negotiator.fill_random(&mut self.present);
-        if now.saturating_sub(self.since) >= 2 * SECRET_LIFE {
+        if now.saturating_sub(self.since) >= 2 * SECRET_LIFETIME {
             negotiator.fill_random(&mut self.before);
         }
         self.since = now;

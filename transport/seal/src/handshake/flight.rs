@@ -1,24 +1,25 @@
-//! What one end of a handshake has sent and received: both levels, their keys, and the packets that carry them.
+//! Data that one end of a handshake has sent and received: both levels, their keys, and their
+//! packets.
 
 use super::cookie::COOKIE_LEN;
-use super::stream::{Incoming, Outgoing};
+use super::stream::{IncomingStream, OutgoingStream};
 use crate::cipher::{KeyPair, KeySchedule, TAG_LEN};
 use crate::failure::Failure;
 use crate::negotiation::{KeyChange, Negotiation};
 use crate::number::PacketNumbers;
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 
-/// Bytes of a client's HELLO with its padding (SEAL-9): less than the smallest path of IPv6 carries, 1,232 bytes, and three times as long
-/// as a server's usual flight.
+/// Length of a client's padded HELLO (SEAL-9): fits the smallest IPv6 path (1,232 bytes), and
+/// allows a reply of three times its length, enough for a server's usual flight.
 pub(super) const PADDED: usize = 1_200;
 
-/// Bytes behind the header of a HELLO, before its cookie: a flag, and the length of the piece.
+/// Bytes between the header of a HELLO and its cookie: a flag, and the length of the piece.
 const HELLO_FIXED: usize = 3;
 
-/// The keys that a complete handshake has led to.
+/// The keys of a complete handshake.
 pub(super) type ApplicationKeys = (KeyPair, Box<dyn KeySchedule>);
 
-/// A HELLO, read.
+/// A parsed HELLO.
 #[derive(Debug)]
 pub(super) struct Hello<'a> {
     pub(super) cookie: Option<&'a [u8]>,
@@ -27,7 +28,7 @@ pub(super) struct Hello<'a> {
 }
 
 impl<'a> Hello<'a> {
-    /// Reads the HELLO in `packet`; `None` if it is malformed.
+    /// Parses the HELLO in `packet`; `None` if it is malformed.
     pub(super) fn parse(packet: &'a [u8]) -> Option<Self> {
         let offset = SealedHeader::parse(packet)?.sequence as usize;
         let body = packet.get(HEADER_LEN..)?;
@@ -59,17 +60,17 @@ impl<'a> Hello<'a> {
 /// One end of a handshake.
 #[derive(Debug)]
 pub(super) struct Flight {
-    /// Drawn by the client; names the handshake in all its packets.
+    /// Drawn by the client; identifies the handshake in all its packets.
     pub(super) id: u64,
-    /// Our port and the peer's, for headers.
+    /// The local port and the peer's, for headers.
     ports: (u16, u16),
     pub(super) negotiation: Box<dyn Negotiation>,
-    initial: (Incoming, Outgoing),
-    sealed: (Incoming, Outgoing),
+    initial: (IncomingStream, OutgoingStream),
+    sealed: (IncomingStream, OutgoingStream),
     keys: Option<KeyPair>,
     numbers: PacketNumbers,
     application: Option<ApplicationKeys>,
-    /// What the server sends in READY: tickets.
+    /// Tickets that the server sends in READY.
     pub(super) tickets: Vec<u8>,
 }
 
@@ -79,8 +80,8 @@ impl Flight {
             id,
             ports,
             negotiation,
-            initial: (Incoming::default(), Outgoing::default()),
-            sealed: (Incoming::default(), Outgoing::default()),
+            initial: (IncomingStream::default(), OutgoingStream::default()),
+            sealed: (IncomingStream::default(), OutgoingStream::default()),
             keys: None,
             numbers: PacketNumbers::new(),
             application: None,
@@ -88,7 +89,7 @@ impl Flight {
         }
     }
 
-    /// Takes what the negotiation has to say.
+    /// Collects the output of the negotiation.
     pub(super) fn write(&mut self) {
         loop {
             let mut bytes = Vec::new();
@@ -113,7 +114,7 @@ impl Flight {
         }
     }
 
-    /// Takes a HELLO of the peer. Returns whether it had something new.
+    /// Reads a HELLO of the peer. Returns whether it contained new bytes.
     ///
     /// # Errors
     ///
@@ -123,11 +124,11 @@ impl Flight {
         self.read(&ready)
     }
 
-    /// Takes a FINISH of the peer, and opens it in place. Returns whether it had something new.
+    /// Opens a FINISH of the peer in place and reads it. Returns whether it contained new bytes.
     ///
     /// # Errors
     ///
-    /// The handshake has failed. A forged packet is no error.
+    /// The handshake failed. A forged packet is no error.
     pub(super) fn handle_finish(&mut self, packet: &mut [u8]) -> Result<bool, Failure> {
         let (Some(header), Some(keys)) = (SealedHeader::parse(packet), &self.keys) else {
             return Ok(false);
@@ -147,14 +148,14 @@ impl Flight {
         Ok(true)
     }
 
-    /// Returns the packets of the first level, each padded to `padded` bytes, and with a cookie.
+    /// Returns the packets of the first level, each with the cookie and padded to `padded` bytes.
     pub(super) fn hellos(&self, padded: usize, cookie: Option<&[u8]>) -> Vec<Vec<u8>> {
         let pieces = self.initial.1.pieces();
         let packet = |(offset, piece)| Hello { cookie, offset, piece };
         pieces.map(|piece| packet(piece).emit(self.ports, self.id, padded)).collect()
     }
 
-    /// Returns the packets of the second level, sealed with numbers that were not used before.
+    /// Returns the packets of the second level, sealed with unused numbers.
     pub(super) fn finishes(&mut self) -> Vec<Vec<u8>> {
         let Some(keys) = &self.keys else { return Vec::new() };
         let mut packets = Vec::new();
@@ -173,12 +174,12 @@ impl Flight {
         packets
     }
 
-    /// Returns whether the second level has something to send.
+    /// Returns whether the second level has packets to send.
     pub(super) const fn has_finish(&self) -> bool {
         !self.sealed.1.is_empty()
     }
 
-    /// Returns the packet that tells the peer why the handshake has failed.
+    /// Returns the packet that reports the cause of the failure to the peer.
     pub(super) fn failed(&self, cause: Failure) -> Vec<u8> {
         failed(self.ports, self.id, cause)
     }

@@ -1,20 +1,21 @@
-//! Refused handshakes of a server, for who reads its log: by cause, with a bound.
+//! Handshakes that a server refused, counted by cause for its log.
 
 use crate::failure::HandshakeError;
 use std::net::SocketAddr;
 
-/// Handshakes as server that have failed for the same reason.
+/// Handshakes that failed at the server for the same reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusals {
-    /// The reason, and which end has found it.
+    /// The reason, and the end that found it.
     pub error: HandshakeError,
-    /// How many there were.
+    /// Number of these handshakes.
     pub count: u64,
-    /// Address of the last one's client, as its packets state it.
+    /// Address of the last client, as its packets state it.
     pub last: SocketAddr,
 }
 
-/// The refusals since they were taken. There is one entry for each reason, and reasons are few.
+/// The refusals since the last call of `take`, one entry per reason. Causes are an enumeration, so
+/// the list is short.
 #[derive(Debug, Default)]
 pub(super) struct RefusalList(Vec<Refusals>);
 

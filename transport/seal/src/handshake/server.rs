@@ -1,50 +1,56 @@
-//! The server's end of a handshake: answers, and never speaks first.
+//! The server's end of a handshake: answers packets and never sends unprompted.
 
 use super::flight::Flight;
 use std::net::IpAddr;
+use std::time::Duration;
 
-/// Time for which the server keeps a handshake, in nanoseconds: for the client's attempts, and for a READY that is lost.
-const LIFE: u64 = 5_000_000_000;
+/// Lifetime of a server's handshake: covers the client's attempts and a lost READY.
+const LIFETIME: Duration = Duration::from_secs(5);
 
 /// A server's handshake.
 #[derive(Debug)]
 pub(super) struct ServerHandshake {
     pub(super) flight: Flight,
     pub(super) from: Option<IpAddr>,
-    /// Bytes that may still be sent to a client that has not shown its address (HANDSHAKE-1).
+    /// Bytes that may still be sent to a client with an unproved address (HANDSHAKE-1).
     allowance: usize,
-    /// Packets of the flight that were sent.
+    /// Packets of the flight sent so far.
     sent: usize,
     is_validated: bool,
-    /// When its client's HELLO came.
-    pub(super) began: u64,
-    /// When it is forgotten.
-    pub(super) ends: u64,
+    /// When the client's HELLO arrived.
+    pub(super) began: Duration,
+    /// When it is dropped.
+    pub(super) ends: Duration,
 }
 
 impl ServerHandshake {
-    pub(super) fn new(flight: Flight, from: Option<IpAddr>, is_validated: bool, now: u64) -> Self {
-        let (began, ends) = (now, now + LIFE);
+    pub(super) fn new(
+        flight: Flight,
+        from: Option<IpAddr>,
+        is_validated: bool,
+        now: Duration,
+    ) -> Self {
+        let (began, ends) = (now, now + LIFETIME);
         Self { flight, from, allowance: 0, sent: 0, is_validated, began, ends }
     }
 
-    /// The client has sent `bytes`.
+    /// Adds to the allowance for `bytes` received from the client.
     pub(super) const fn receive(&mut self, bytes: usize) {
         self.allowance += 3 * bytes;
     }
 
-    /// `bytes` were sent to the client beside the flight.
+    /// Charges `bytes` sent to the client in addition to the flight.
     pub(super) const fn spend(&mut self, bytes: usize) {
         self.allowance = self.allowance.saturating_sub(bytes);
     }
 
-    /// The client has shown that it receives at its address.
+    /// Lifts the allowance: the client has proved that it receives at its address.
     pub(super) const fn validate(&mut self) {
         self.is_validated = true;
     }
 
-    /// Returns the server's flight from where the last answer ended, as far as it may be sent; from its start if all has been
-    /// sent.
+    /// Returns the packets of the flight after those of the last answer, within the allowance;
+    /// starts again at the first packet once all were sent.
     pub(super) fn answer(&mut self) -> Vec<Vec<u8>> {
         let mut packets = self.flight.hellos(0, None);
         packets.extend(self.flight.finishes());

@@ -1,26 +1,29 @@
-//! The byte streams of a handshake: what arrives in pieces, and what is sent in pieces until it is answered.
+//! The byte streams of a handshake: reassembles incoming pieces, and repeats outgoing ones until
+//! they are answered.
 
 use std::collections::BTreeMap;
 
-/// Bytes of one level of a handshake that an end keeps at most: TLS allows certificates of 64 KiB, clusters use a few.
+/// Maximum bytes of one level of a handshake. TLS allows certificates of 64 KiB; clusters use a few
+/// KiB.
 pub(super) const MAX_STREAM: usize = 32 * 1024;
 
-/// Bytes of a handshake in one packet, so that each fits the smallest path (1,280 bytes of IPv6) with its headers.
+/// Bytes of a handshake in one packet, so that each fits the smallest path (1,280 bytes of IPv6)
+/// with its headers.
 pub(super) const MAX_PIECE: usize = 1_100;
 
-/// Incoming bytes of one level, put in order.
+/// Incoming bytes of one level, delivered in order.
 #[derive(Debug, Default)]
-pub(super) struct Incoming {
-    /// Bytes that have been read.
+pub(super) struct IncomingStream {
+    /// Bytes read so far.
     read: usize,
     /// Pieces ahead of them, by offset.
     ahead: BTreeMap<usize, Vec<u8>>,
     ahead_bytes: usize,
 }
 
-impl Incoming {
-    /// Takes a piece. Returns the bytes that are in order now; they count as read. Pieces beyond [`MAX_STREAM`], or too many of
-    /// them, are dropped.
+impl IncomingStream {
+    /// Adds a piece. Returns the bytes that are now in order; they count as read. Pieces beyond
+    /// [`MAX_STREAM`], and excess pieces, are dropped.
     pub(super) fn take(&mut self, offset: usize, piece: &[u8]) -> Vec<u8> {
         let mut ready = Vec::new();
         if offset > self.read {
@@ -56,13 +59,13 @@ impl Incoming {
     }
 }
 
-/// Outgoing bytes of one level: kept whole, so that they can be sent again.
+/// Outgoing bytes of one level, kept for retransmission.
 #[derive(Debug, Default)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingStream {
     bytes: Vec<u8>,
 }
 
-impl Outgoing {
+impl OutgoingStream {
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -89,7 +92,7 @@ mod tests {
             order in prop::collection::vec((0usize..5000, 1usize..900), 1..80),
         ) {
             let stream: Vec<u8> = (0..len).map(|n| n as u8 ^ (n >> 8) as u8).collect();
-            let (mut incoming, mut read) = (Incoming::default(), Vec::new());
+            let (mut incoming, mut read) = (IncomingStream::default(), Vec::new());
             for (from, count) in order {
                 let from = from.min(len);
                 let piece = &stream[from..(from + count).min(len)];
@@ -105,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_bounded() {
-        let mut incoming = Incoming::default();
+        let mut incoming = IncomingStream::default();
         for n in 0..1000 {
             incoming.take(100_000 * n + 1, &[0; 1000]);
             incoming.take(1000 * n + 1, &[0; 1000]);

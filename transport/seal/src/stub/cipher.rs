@@ -1,4 +1,4 @@
-//! The cipher that protects nothing.
+//! The cipher without protection.
 
 use crate::cipher::{KeyPair, KeySchedule, PacketCipher, TAG_LEN};
 
@@ -33,7 +33,7 @@ impl StubCipher {
     }
 }
 
-/// Two numbers as one, well mixed: the finaliser of SplitMix64 over their combination.
+/// Mixes two numbers into one, with the finaliser of SplitMix64.
 pub(super) const fn mix(one: u64, other: u64) -> u64 {
     let mut z = one.rotate_left(23) ^ other.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -69,8 +69,8 @@ pub struct StubKeys {
 }
 
 impl StubKeys {
-    /// Returns the keys after a handshake that has led to `secret`, for the client or the server; each may seal `limit`
-    /// packets.
+    /// Returns the client's or the server's keys after a handshake that led to `secret`; each may
+    /// seal `limit` packets.
     #[must_use]
     pub const fn new(secret: u64, is_client: bool, limit: u64) -> Self {
         let (one, other) = (mix(secret, 1), mix(secret, 2));
@@ -81,8 +81,8 @@ impl StubKeys {
         }
     }
 
-    /// Returns the keys that a handshake leads to in which the client drew `client` and the server `server`, both of which it sends in
-    /// the clear: who has seen it can learn its keys.
+    /// Returns the keys of a handshake with the random numbers `client` and `server`. Both travel
+    /// in cleartext, so an observer can compute the keys.
     #[must_use]
     pub const fn of_handshake(client: u64, server: u64, is_client: bool, limit: u64) -> Self {
         Self::new(mix(mix(client, server), 8), is_client, limit)
@@ -94,7 +94,7 @@ impl StubKeys {
         mix(mix(client, server), 9) >> 16 | 1 << 47
     }
 
-    /// Returns the key that seals at this end.
+    /// Returns the sealing key of this end.
     #[must_use]
     pub const fn local_key(&self) -> u64 {
         self.local

@@ -1,4 +1,4 @@
-//! Handshakes that protect nothing: three messages with the numbers that both ends draw.
+//! Handshakes without protection: three messages with the random numbers of both ends.
 
 use super::cipher::{StubKeys, mix};
 use crate::failure::Failure;
@@ -8,18 +8,18 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the ends of stub handshakes trust.
+/// Identity and trust of one end of stub handshakes.
 #[derive(Clone, Copy, Debug)]
 pub struct StubPolicy {
     /// Name of this end.
     pub name: u64,
-    /// A number that all ends that trust each other share: it stands for the CA.
+    /// A number shared by all ends that trust each other, in place of a CA.
     pub trust: u64,
     /// Packets that a key may seal.
     pub limit: u64,
 }
 
-/// Begins stub handshakes. All numbers follow from the seed.
+/// Creates stub handshakes. All random numbers follow from the seed.
 #[derive(Debug)]
 pub struct StubNegotiator {
     policy: StubPolicy,
@@ -28,17 +28,17 @@ pub struct StubNegotiator {
 }
 
 impl StubNegotiator {
-    /// Returns a negotiator that draws its numbers from `seed`.
+    /// Creates a negotiator whose random numbers follow from `seed`.
     #[must_use]
     pub const fn new(policy: StubPolicy, seed: u64) -> Self {
         Self { policy, state: AtomicU64::new(mix(seed, 0xd1ce)), revoked: Mutex::new(Vec::new()) }
     }
 
-    /// Trusts the end of this name no more.
+    /// Revokes the end with this name.
     ///
     /// # Panics
     ///
-    /// If a thread has panicked here before.
+    /// If a thread panicked here earlier.
     pub fn revoke(&self, name: u64) {
         self.revoked.lock().unwrap().push(name);
     }
@@ -49,7 +49,7 @@ impl StubNegotiator {
 
     fn begin(&self, is_client: bool) -> Box<dyn Negotiation> {
         let policy = self.policy;
-        let step = if is_client { Step::Hello } else { Step::AwaitHello };
+        let step = if is_client { StubStep::Hello } else { StubStep::AwaitHello };
         Box::new(StubNegotiation {
             policy,
             is_client,
@@ -98,12 +98,12 @@ impl Negotiator for StubNegotiator {
     }
 }
 
-/// What an end does next.
+/// The next step of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum StubStep {
     /// Client: say hello.
     Hello,
-    /// Client: await the server's number, then (handshake keys) its proof.
+    /// Client: await the server's number, then, with the handshake keys, its proof.
     AwaitServer,
     AwaitProof,
     /// Client: send the proof.
@@ -127,7 +127,7 @@ struct StubNegotiation {
     ours: u64,
     theirs: u64,
     peer: Option<u64>,
-    step: Step,
+    step: StubStep,
     input: Vec<u8>,
 }
 
@@ -193,19 +193,19 @@ impl Negotiation for StubNegotiation {
         while self.input.len() >= MESSAGE {
             let Some(message) = self.take_message() else { break };
             self.step = match self.step {
-                Step::AwaitServer | Step::AwaitHello => {
+                StubStep::AwaitServer | StubStep::AwaitHello => {
                     self.theirs = message[0];
-                    if self.is_client { Step::AwaitProof } else { Step::Answer }
+                    if self.is_client { StubStep::AwaitProof } else { StubStep::Answer }
                 }
-                Step::AwaitProof => {
+                StubStep::AwaitProof => {
                     self.check_proof(message)?;
-                    Step::Prove
+                    StubStep::Prove
                 }
-                Step::AwaitClientProof => {
+                StubStep::AwaitClientProof => {
                     self.check_proof(message)?;
-                    Step::Ticket
+                    StubStep::Ticket
                 }
-                Step::Done => Step::Done,
+                StubStep::Done => StubStep::Done,
                 _ => return Err(Failure::Protocol),
             };
         }
@@ -214,34 +214,34 @@ impl Negotiation for StubNegotiation {
 
     fn write(&mut self, out: &mut Vec<u8>) -> Option<KeyChange> {
         match self.step {
-            Step::Hello => {
+            StubStep::Hello => {
                 out.extend(self.message(0));
-                self.step = Step::AwaitServer;
+                self.step = StubStep::AwaitServer;
                 None
             }
-            Step::AwaitProof if self.peer.is_none() && self.input.is_empty() => {
-                // Once: the key change is repeated without harm.
+            StubStep::AwaitProof if self.peer.is_none() && self.input.is_empty() => {
+                // Set once; repeating the key change would be harmless.
                 self.peer = Some(u64::MAX);
                 Some(self.handshake_keys())
             }
-            Step::Prove => {
+            StubStep::Prove => {
                 out.extend(self.proof());
-                self.step = Step::Done;
+                self.step = StubStep::Done;
                 Some(self.application_keys())
             }
-            Step::Answer => {
+            StubStep::Answer => {
                 out.extend(self.message(0));
-                self.step = Step::AnswerProof;
+                self.step = StubStep::AnswerProof;
                 Some(self.handshake_keys())
             }
-            Step::AnswerProof => {
+            StubStep::AnswerProof => {
                 out.extend(self.proof());
-                self.step = Step::AwaitClientProof;
+                self.step = StubStep::AwaitClientProof;
                 Some(self.application_keys())
             }
-            Step::Ticket => {
+            StubStep::Ticket => {
                 out.extend(self.message(1));
-                self.step = Step::Done;
+                self.step = StubStep::Done;
                 None
             }
             _ => None,
@@ -249,7 +249,7 @@ impl Negotiation for StubNegotiation {
     }
 
     fn is_complete(&self) -> bool {
-        matches!(self.step, Step::Done | Step::Ticket)
+        matches!(self.step, StubStep::Done | StubStep::Ticket)
     }
 
     fn is_resumed(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What an endpoint shows, and what it accepts: read from files.
+//! Credentials of an endpoint and its trust anchors, read from files.
 
 use super::error::CredentialsError;
 use super::known_keys::{self, KnownKey};
@@ -14,25 +14,26 @@ use std::path::Path;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Least bytes of a cluster's secret. An observer of a handshake can try secrets as fast as it can compute, so that a password
-/// that people remember protects nothing.
+/// Minimum length of a cluster's secret. An observer of a handshake can try secrets offline, so a
+/// memorable password offers no protection.
 const SHORTEST_SECRET: usize = 32;
 
 /// Ed25519 private key in PKCS #8 (RFC 8410 section 7), before its 32 bytes.
 const ED25519_PKCS8: [u8; 16] =
     [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-/// An identity of this endpoint, and what it demands of peers.
+/// The identity of this endpoint, and its requirements for peers.
 #[derive(Clone)]
 pub enum Credentials {
-    /// Certificates: the chain and key of this host, the CA of the peers, and lists of revoked certificates.
+    /// Certificates: the chain and key of this host, the CA of the peers, and lists of revoked
+    /// certificates.
     #[doc(hidden)]
     Certificates {
         own: Arc<CertifiedKey>,
         roots: Arc<RootCertStore>,
         revoked: Vec<CertificateRevocationListDer<'static>>,
     },
-    /// Raw public keys: the key of this host, and those that are known.
+    /// Raw public keys: the key of this host, and the known keys of peers.
     #[doc(hidden)]
     Keys { own: Arc<CertifiedKey>, known: Arc<Vec<KnownKey>>, is_secret: bool },
 }
@@ -47,8 +48,8 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Reads certificates in PEM: the chain of this host, its own first; its key; the CA of the peers; and, if there is one, a file of
-    /// revocation lists.
+    /// Reads certificates in PEM: the chain of this host, leaf first; its key; the CA of the peers;
+    /// and optionally a file of revocation lists.
     ///
     /// # Errors
     ///
@@ -87,17 +88,18 @@ impl Credentials {
         Ok(Self::Keys { own: Arc::new(own), known: Arc::new(known), is_secret: false })
     }
 
-    /// Reads the secret of a cluster: at least 32 bytes that all of its hosts have.
+    /// Reads the secret shared by all hosts of a cluster: at least 32 bytes.
     ///
-    /// The secret leads to a key pair by HKDF, the same at all hosts; who proves to have its private key knows the secret. So
-    /// handshakes have forward secrecy, and no protocol of its own is needed.
+    /// HKDF derives a key pair from the secret, the same at all hosts. A peer that proves
+    /// possession of the private key has the secret. Handshakes therefore have forward secrecy
+    /// without a protocol of their own.
     ///
     /// # Errors
     ///
     /// [`CredentialsError`].
     pub fn secret(path: &Path) -> Result<Self, CredentialsError> {
         let secret = pem::read_secret(path)?;
-        // What an editor adds; the rest may be any bytes.
+        // Remove the line end that an editor adds; the rest may be any bytes.
         let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
         let len = secret.len() - secret.iter().rev().take_while(|byte| is_end(byte)).count();
         let secret = &secret[..len];
@@ -117,14 +119,14 @@ impl Credentials {
         Ok(Self::Keys { own: Arc::new(own), known: Arc::new(vec![known]), is_secret: true })
     }
 
-    /// Returns the SHA-256 of what this host shows: its certificate, or its raw public key.
+    /// Returns the SHA-256 of this host's certificate or raw public key.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         let (Self::Certificates { own, .. } | Self::Keys { own, .. }) = self;
         fingerprint(own)
     }
 
-    /// Returns the certificate of this host in DER; `None` if it shows a raw key.
+    /// Returns the certificate of this host in DER; `None` if it has a raw key.
     #[must_use]
     pub fn certificate(&self) -> Option<&[u8]> {
         match self {
@@ -148,7 +150,7 @@ fn certified(
     Ok(CertifiedKey::new(chain, signer))
 }
 
-/// A key that is shown as it is (RFC 7250): rustls takes the public key in the place of a certificate.
+/// A raw public key (RFC 7250): rustls takes it in place of a certificate.
 fn raw(key: PrivateKeyDer<'static>, path: &Path) -> Result<CertifiedKey, CredentialsError> {
     let signer = provider().key_provider.load_private_key(key);
     let signer = signer.map_err(|error| CredentialsError::unusable(path, &error))?;

@@ -1,11 +1,11 @@
-//! Why keys and certificates cannot be used.
+//! Reasons why keys and certificates cannot be used.
 
 use super::mode::SecurityMode;
 use crate::failure::Failure;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why keys and certificates cannot be used.
+/// Reasons why keys and certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CredentialsError {
@@ -25,10 +25,10 @@ pub enum CredentialsError {
         /// The option.
         option: &'static str,
     },
-    /// The cryptographic library refuses what was read.
+    /// The cryptographic library rejects the credentials.
     #[error("the cryptographic library refuses the certificates of the CA ({})", .failure.name())]
     Library {
-        /// Its cause.
+        /// The cause.
         failure: Failure,
     },
     /// A secret file may be read by others.
@@ -39,12 +39,12 @@ pub enum CredentialsError {
         /// The permission bits of its mode.
         mode: u32,
     },
-    /// A file has not what is expected in it.
+    /// A file lacks the expected content.
     #[error("{path} does not contain {expected} in PEM", path = .path.display())]
     Pem {
         /// The file.
         path: PathBuf,
-        /// What it should have.
+        /// The expected content.
         expected: &'static str,
     },
     /// A line of the file of known keys is wrong.
@@ -52,9 +52,9 @@ pub enum CredentialsError {
     KnownKeys {
         /// The file.
         path: PathBuf,
-        /// The line, from 1 on.
+        /// The line number, starting at 1.
         line: usize,
-        /// What it should be.
+        /// The expected form.
         expected: &'static str,
     },
     /// The secret of the cluster is too short.
@@ -62,15 +62,15 @@ pub enum CredentialsError {
     ShortSecret {
         /// The file.
         path: PathBuf,
-        /// Its bytes, without line ends behind them.
+        /// Its length without trailing line ends.
         have: usize,
     },
-    /// Key and certificate do not belong together, or the library refuses one of them.
+    /// Key and certificate do not match, or the library rejects one of them.
     #[error("{path}: {reason}", path = .path.display())]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What the library says.
+        /// The library's message.
         reason: String,
     },
 }

@@ -3,7 +3,8 @@
 use crate::cipher::{KeyPair, KeySchedule, PacketCipher, TAG_LEN};
 use rustls::quic::{Keys, PacketKey, PacketKeySet, Secrets};
 
-/// A packet key of rustls. The library overwrites it when it is dropped (aws-lc does; ring keeps no such promise).
+/// A packet key of rustls. The library overwrites it when it is dropped (aws-lc does; ring keeps no
+/// such promise).
 pub(super) struct TlsCipher(Box<dyn PacketKey>);
 
 impl PacketCipher for TlsCipher {
@@ -27,8 +28,8 @@ impl PacketCipher for TlsCipher {
     }
 }
 
-/// Returns the packet keys of a level. Those for header protection are dropped: a datacenter's switches see more of a packet
-/// than its number anyway, and each costs a block of AES per packet.
+/// Returns the packet keys of a level. The keys for header protection are dropped: a datacenter's
+/// switches see more of a packet than its number anyway, and each costs a block of AES per packet.
 pub(super) fn pair(keys: Keys) -> KeyPair {
     KeyPair {
         local: Box::new(TlsCipher(keys.local.packet)),
@@ -36,7 +37,7 @@ pub(super) fn pair(keys: Keys) -> KeyPair {
     }
 }
 
-/// The secrets of an association, from which later keys follow (RFC 9001 section 6.1).
+/// The secrets of an association that later keys are derived from (RFC 9001 section 6.1).
 pub(super) struct TlsSchedule(pub(super) Secrets);
 
 impl KeySchedule for TlsSchedule {
@@ -54,8 +55,8 @@ mod tests {
     use rustls::quic::Version;
     use rustls::{CipherSuite, Side, SupportedCipherSuite};
 
-    /// Packet number, phase, the packet of version 1, and the sealed one: those of docs/spec/sealing.md, made by another
-    /// implementation of AES-GCM.
+    /// Packet number, phase, the packet of version 1, and the sealed packet: the vectors of
+    /// docs/spec/sealing.md, computed with another implementation of AES-GCM.
     const VECTORS: [(u64, bool, &str, &str); 2] = [
         (
             1,

@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-/// A name, and the SHA-256 of the raw public key (SubjectPublicKeyInfo in DER) that has it.
+/// The name of a peer, and the SHA-256 of its raw public key (SubjectPublicKeyInfo in DER).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownKey {
-    /// The name by which the peer is known.
+    /// The name of the peer.
     pub name: String,
     /// SHA-256 of its public key.
     pub fingerprint: [u8; 32],
@@ -14,7 +14,7 @@ pub struct KnownKey {
 impl FromStr for KnownKey {
     type Err = &'static str;
 
-    /// Reads a line such as `billing-1 6f2c…`: a name, and 64 hexadecimal digits.
+    /// Parses a line such as `billing-1 6f2c…`: a name and 64 hexadecimal digits.
     fn from_str(line: &str) -> Result<Self, Self::Err> {
         const EXPECTED: &str = "expected a name and a SHA-256 of 64 hexadecimal digits";
         let (name, digits) = line.trim().split_once(char::is_whitespace).ok_or(EXPECTED)?;
@@ -23,11 +23,12 @@ impl FromStr for KnownKey {
     }
 }
 
-/// Reads a file of known keys: a key in each line; empty lines and those that begin with `#` are left out.
+/// Parses a file of known keys, one per line. Empty lines and lines that start with `#` are
+/// skipped.
 ///
 /// # Errors
 ///
-/// The number of the first line that is wrong, and what it should be.
+/// The number of the first malformed line, and the expected form.
 pub(super) fn parse(text: &str) -> Result<Vec<KnownKey>, (usize, &'static str)> {
     let mut keys = Vec::new();
     for (n, line) in text.lines().enumerate() {

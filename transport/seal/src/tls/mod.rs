@@ -1,4 +1,5 @@
-//! Handshakes by TLS 1.3, through the interface that rustls has for QUIC. The only module that names rustls.
+//! Handshakes with TLS 1.3, through the interface that rustls has for QUIC. No other module names
+//! rustls.
 
 mod credentials;
 mod error;

@@ -1,8 +1,8 @@
-//! The mode of security.
+//! The security mode of an endpoint.
 
 use std::fmt;
 
-/// How endpoints show who they are.
+/// How endpoints prove their identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -10,9 +10,9 @@ pub enum SecurityMode {
     /// Certificates of a CA.
     #[default]
     Tls,
-    /// Raw public keys that each host has in a file.
+    /// Raw public keys, listed in a file on each host.
     Keys,
-    /// A secret that all hosts of a cluster know.
+    /// A secret shared by all hosts of a cluster.
     Secret,
 }
 

@@ -1,4 +1,4 @@
-//! A handshake of TLS 1.3 as this crate's negotiation.
+//! The negotiation of this crate, implemented with TLS 1.3.
 
 use super::credentials::Credentials;
 use super::keys::{TlsSchedule, pair};
@@ -23,19 +23,22 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The application protocol of the handshake (RFC 7301): a handshake of anything else is refused.
+/// The application protocol of the handshake (RFC 7301). Handshakes for other protocols are
+/// refused.
 const PROTOCOL: &[u8] = b"apus/2";
 
-/// Label of the exporter from which sessions are made (RFC 8446 section 7.5).
+/// Label of the exporter that sessions are derived from (RFC 8446 section 7.5).
 const SESSION_LABEL: &[u8] = b"EXPORTER-apus-session";
 
-/// Clients whose tickets a server remembers. Chosen by us: as many as the peers of a large cluster; each takes about a kilobyte.
+/// Number of clients whose tickets a server stores. Chosen by us: the size of a large cluster; each
+/// takes about a kilobyte.
 const TICKETS: usize = 4_096;
 
 static LOGS_KEYS: AtomicBool = AtomicBool::new(false);
 
-/// Has the secrets of all later handshakes of the process appended to the file that the variable `SSLKEYLOGFILE` names, so that
-/// captured packets can be read. For diagnosis: who has the file can read and forge everything.
+/// Makes all later handshakes of the process append their secrets to the file named by the variable
+/// `SSLKEYLOGFILE`, so that captured packets can be decrypted. For diagnosis only: the file
+/// suffices to read and forge all packets.
 pub fn log_keys() {
     LOGS_KEYS.store(true, Ordering::Relaxed);
 }
@@ -47,17 +50,17 @@ enum Verifier {
     Keys(Arc<KeyVerifier>),
 }
 
-/// What all handshakes of an endpoint have in common.
+/// Configuration shared by all handshakes of an endpoint.
 #[derive(Debug)]
 struct Verification {
     verifier: Verifier,
-    /// What a peer has shown if it is verified.
+    /// Kind of identity that the verifier accepts.
     kind: IdentityKind,
     trust: Trust,
 }
 
 impl Verification {
-    /// The identity that a peer has shown in `chain`, which was verified.
+    /// Returns the identity in the verified `chain` of a peer.
     fn identify(&self, chain: &[Vec<u8>], peer: SocketAddr) -> Result<Identity, Failure> {
         let own = chain.first().ok_or(Failure::NoCertificate)?;
         let fingerprint = fingerprint_of(own);
@@ -76,7 +79,7 @@ impl Verification {
     }
 }
 
-/// Begins handshakes of TLS 1.3.
+/// Creates handshakes of TLS 1.3.
 #[derive(Debug)]
 pub struct TlsNegotiator {
     provider: Arc<CryptoProvider>,
@@ -86,12 +89,13 @@ pub struct TlsNegotiator {
 }
 
 impl TlsNegotiator {
-    /// Returns a negotiator that shows and demands what `credentials` say, and admits whom `trust` admits. With `names_address` the certificate
-    /// of a server must have the IP address that was called.
+    /// Creates a negotiator with the identity and trust anchors of `credentials`; it admits the
+    /// peers that `trust` admits. With `names_address`, a server's certificate must contain the
+    /// called IP address.
     ///
     /// # Errors
     ///
-    /// [`Failure::Internal`]: the library refuses the configuration.
+    /// [`Failure::Internal`]: the library rejects the configuration.
     pub fn new(
         credentials: &Credentials,
         trust: Trust,
@@ -168,7 +172,7 @@ fn server_config(
         Verifier::Keys(_) => Arc::new(AlwaysResolvesServerRawPublicKeys::new(own.clone())),
     };
     let mut config = builder.with_cert_resolver(shown);
-    // In memory, not in the ticket: after a reload nothing is left that could be resumed.
+    // Sessions are stored in memory, not in the ticket: none can be resumed after a reload.
     config.session_storage = ServerSessionMemoryCache::new(TICKETS);
     config.send_tls13_tickets = 1;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
@@ -199,7 +203,8 @@ impl Negotiator for TlsNegotiator {
     }
 
     fn fill_random(&self, out: &mut [u8]) {
-        // Without random numbers no handshake succeeds either; what is drawn here is unique then, not secret.
+        // Without random numbers no handshake succeeds either; these bytes are then unique but not
+        // secret.
         drop(self.provider.secure_random.fill(out));
     }
 
@@ -254,7 +259,7 @@ impl Negotiation for TlsNegotiation {
             self.connection.export_keying_material(&mut session[2..], SESSION_LABEL, None);
         exported.map_err(|_| Failure::Internal)?;
         let session = u64::from_be_bytes(session);
-        // A short one would be taken for that of an older version (WIRE-33).
+        // A small value would be taken for a session of an older version (WIRE-33).
         Ok(if session >> 32 == 0 { session | 1 << 47 } else { session })
     }
 
@@ -264,7 +269,7 @@ impl Negotiation for TlsNegotiation {
         if let (true, Verifier::Certificates(verifier)) =
             (self.is_resumed(), &self.verification.verifier)
         {
-            // It was verified when the ticket was issued, and may have expired since.
+            // The chain was verified when the ticket was issued, and may have expired since.
             verifier.recheck(&chain)?;
         }
         self.verification.identify(&chain, self.peer)

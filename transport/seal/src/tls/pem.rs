@@ -1,4 +1,4 @@
-//! Files with keys: read if no other user may read them, and overwritten in memory afterwards.
+//! Key files: read only if no other user may read them, and overwritten in memory after use.
 
 use super::error::CredentialsError;
 use rustls::pki_types::pem::PemObject;
@@ -9,13 +9,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// Longest file that is read: a chain of certificates has a few thousand bytes.
+/// Maximum length of a file. A chain of certificates has a few thousand bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// Bits of a file's mode by which others than its owner may read or change it.
+/// Mode bits that allow users other than the owner to read or change a file.
 const OTHERS: u32 = 0o077;
 
-/// Checks that only its owner may read the file at `path`.
+/// Checks that only the owner may read the file at `path`.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ fn check_mode(path: &Path, mode: u32) -> Result<(), CredentialsError> {
     Err(CredentialsError::Exposed { path: path.to_owned(), mode })
 }
 
-/// Reads a file that is not secret.
+/// Reads a public file.
 pub(super) fn read_public(path: &Path) -> Result<Vec<u8>, CredentialsError> {
     let file = File::open(path).map_err(|source| CredentialsError::read(path, source))?;
     let mut bytes = Vec::new();
@@ -43,13 +43,13 @@ pub(super) fn read_public(path: &Path) -> Result<Vec<u8>, CredentialsError> {
     Ok(bytes)
 }
 
-/// Reads a secret file, unless others may read it. The mode is that of the file which was opened.
+/// Reads a secret file, unless other users may read it. Checks the mode of the opened file.
 pub(super) fn read_secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
     let failed = |source| CredentialsError::read(path, source);
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     check_mode(path, metadata.mode())?;
-    // Room for all of it: a vector that grows leaves copies behind.
+    // Reserve the whole length: a growing vector leaves copies behind.
     let room = usize::try_from(metadata.len().min(LONGEST)).unwrap_or(0) + 1;
     let mut bytes = Zeroizing::new(Vec::with_capacity(room));
     file.take(LONGEST).read_to_end(&mut bytes).map_err(failed)?;
@@ -85,12 +85,12 @@ pub(super) fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Credent
 ///
 /// # Errors
 ///
-/// [`CredentialsError`]: the file cannot be read, or has none.
+/// [`CredentialsError`]: the file cannot be read or contains no certificate.
 pub fn pem_certificates(path: &Path) -> Result<Vec<Vec<u8>>, CredentialsError> {
     Ok(certificates(path)?.iter().map(|der| der.to_vec()).collect())
 }
 
-/// Returns the certificates in a PEM text, in DER; those that cannot be read are left out.
+/// Returns the certificates in a PEM text, in DER. Malformed certificates are skipped.
 #[must_use]
 pub fn certificates_in(pem: &[u8]) -> Vec<Vec<u8>> {
     CertificateDer::pem_slice_iter(pem).flatten().map(|der| der.to_vec()).collect()

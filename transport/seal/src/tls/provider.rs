@@ -1,4 +1,4 @@
-//! The cryptographic library behind rustls, and what this crate takes from it itself: hashes and MACs.
+//! The cryptographic library behind rustls, and the hashes and MACs that this crate takes from it.
 
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::tls13::OkmBlock;
@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 /// Returns the provider: aws-lc if it is compiled in, otherwise ring.
 ///
-/// AES-128-GCM comes first (a packet costs a third less than with AES-256), and X25519: a hybrid with ML-KEM takes two packets in
-/// each direction. Both are used if the peer asks for nothing else.
+/// AES-128-GCM is preferred, since a packet costs a third less than with AES-256, and X25519, since
+/// a hybrid with ML-KEM takes two packets in each direction. The other suites and groups are used
+/// with peers that support no better choice.
 fn library() -> CryptoProvider {
     #[cfg(feature = "tls-aws-lc")]
     return rustls::crypto::aws_lc_rs::default_provider();
@@ -56,7 +57,7 @@ pub(super) fn hmac(provider: &CryptoProvider, key: &[u8; 32], message: &[u8]) ->
     mac
 }
 
-/// Returns 32 bytes that follow from `secret` and `purpose` (HKDF with SHA-256, RFC 5869).
+/// Derives 32 bytes from `secret` and `purpose` (HKDF with SHA-256, RFC 5869).
 pub(super) fn derive(provider: &CryptoProvider, secret: &[u8], purpose: &[u8]) -> Option<[u8; 32]> {
     let suite = sha256_suite(provider)?;
     let expander = suite.hkdf_provider.extract_from_secret(None, secret);
@@ -65,13 +66,14 @@ pub(super) fn derive(provider: &CryptoProvider, secret: &[u8], purpose: &[u8]) -
     Some(derived)
 }
 
-/// Returns the SHA-256 of a certificate or public key in DER, as it is compared and shown.
+/// Returns the SHA-256 of a certificate or public key in DER, for comparison and display.
 #[must_use]
 pub fn fingerprint_of(der: &[u8]) -> [u8; 32] {
     sha256(&provider(), der)
 }
 
-/// Returns the names in a certificate in DER: its URIs first, then its DNS names; `None` if it cannot be read.
+/// Returns the names in a certificate in DER: its URIs first, then its DNS names; `None` if it
+/// cannot be read.
 #[must_use]
 pub fn describe_certificate(der: &[u8]) -> Option<Vec<String>> {
     let der = rustls::pki_types::CertificateDer::from(der);
@@ -81,7 +83,8 @@ pub fn describe_certificate(der: &[u8]) -> Option<Vec<String>> {
     Some(uris.chain(names).collect())
 }
 
-/// Returns the cryptographic library of sealed packets, for other uses of rustls in the same program.
+/// Returns the cryptographic library of sealed packets, for other uses of rustls in the same
+/// program.
 #[doc(hidden)]
 #[must_use]
 pub fn crypto_provider() -> Arc<CryptoProvider> {

@@ -1,4 +1,4 @@
-//! The security of an endpoint as settings: which files, which peers.
+//! Security settings of an endpoint: credential files and admitted peers.
 
 use super::credentials::Credentials;
 use super::error::CredentialsError;
@@ -13,52 +13,53 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is not sealed.
+/// Traffic that is not sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Plaintext {
-    /// Nothing: calls to peers on this host are sealed, too, and go over the network.
+    /// None: calls to peers on this host are sealed as well, and use the network.
     #[default]
     Refuse,
-    /// Calls to peers on this host go through shared memory. The system vouches for the user of the peer's process, and no
-    /// identity is checked.
+    /// Calls to peers on this host use shared memory. The system vouches for the user of the peer's
+    /// process, and no identity is checked.
     LocalOnly,
 }
 
-/// Files and rules: the table `[security]` of a settings file.
+/// The table `[security]` of a settings file: credential files and rules.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct SecuritySettings {
-    /// How endpoints show who they are.
+    /// How endpoints prove their identity.
     pub mode: SecurityMode,
-    /// Mode `tls`: the certificate of this host in PEM, followed by those between it and the CA.
+    /// Mode `tls`: the certificate of this host in PEM, followed by the intermediate certificates.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub certificate: Option<PathBuf>,
-    /// Modes `tls` and `keys`: the private key of this host in PEM. Refused if other users may read it.
+    /// Modes `tls` and `keys`: the private key of this host in PEM. Refused if other users may read
+    /// it.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub key: Option<PathBuf>,
-    /// Mode `tls`: the certificates of the CA in PEM that issues those of the peers.
+    /// Mode `tls`: the certificates, in PEM, of the CA that issues the peers' certificates.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub ca: Option<PathBuf>,
     /// Mode `tls`: lists of revoked certificates in PEM (RFC 5280).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub revoked: Option<PathBuf>,
-    /// Mode `keys`: names and fingerprints of the peers' keys, one in each line.
+    /// Mode `keys`: names and fingerprints of the peers' keys, one per line.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub known: Option<PathBuf>,
     /// Mode `secret`: the secret of the cluster, at least 32 random bytes.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub secret: Option<PathBuf>,
-    /// Names of the peers that are admitted, SPIFFE ids for example; a last `*` stands for any rest. Empty: all that have shown who
-    /// they are.
+    /// Names of the admitted peers, for example SPIFFE ids; a trailing `*` matches any suffix.
+    /// Empty: all peers with a verified identity.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub allow: Vec<String>,
-    /// Mode `tls`: whether the certificate of a server must have the IP address that is called.
+    /// Mode `tls`: whether a server's certificate must contain the called IP address.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "std::ops::Not::not"))]
     pub verify_address: bool,
-    /// What is not sealed.
+    /// Traffic that is not sealed.
     pub plaintext: Plaintext,
 }
 
@@ -108,7 +109,7 @@ impl SecuritySettings {
         }
     }
 
-    /// Returns what changes when one of the files does: their inodes, times and sizes.
+    /// Returns the inodes, times and sizes of the files, which change when a file does.
     fn stamp(&self) -> Stamp {
         let stamp = |path: &Path| {
             let metadata = std::fs::metadata(path).ok()?;
@@ -119,7 +120,7 @@ impl SecuritySettings {
     }
 }
 
-/// The state of all files of some settings.
+/// The state of all files that the settings name.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Stamp(Vec<Option<(u64, i64, i64, u64)>>);
 
@@ -137,14 +138,15 @@ impl fmt::Debug for Security {
 }
 
 impl Security {
-    /// Returns the security that `settings` describe.
+    /// Creates the security that `settings` describe.
     #[must_use]
     pub const fn new(settings: SecuritySettings) -> Self {
         Self { settings, admission: None }
     }
 
-    /// Adds a check: a peer is admitted only if `admits` returns `true` for its identity and address. It runs in the thread that
-    /// receives packets, once for each handshake, and must not wait.
+    /// Adds a check: a peer is admitted only if `admits` returns `true` for its identity and
+    /// address. It runs once per handshake, on the thread that receives packets, and must not
+    /// block.
     #[must_use]
     pub fn admit(
         mut self,
@@ -166,7 +168,7 @@ impl Security {
         self.settings.plaintext == Plaintext::LocalOnly
     }
 
-    /// Reads the files, and returns what begins handshakes with what is in them.
+    /// Reads the files and returns a negotiator with their credentials.
     ///
     /// # Errors
     ///
@@ -180,7 +182,8 @@ impl Security {
         }
     }
 
-    /// Reads the files again if they have changed since `stamp`, which is brought up to date. `None` if they have not.
+    /// Rereads the files if they have changed since `stamp`, and updates it. Returns `None` if they
+    /// have not.
     pub fn reload(
         &self,
         stamp: &mut Stamp,

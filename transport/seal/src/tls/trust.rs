@@ -1,4 +1,4 @@
-//! Trust: which peers are admitted, of those that have shown who they are.
+//! Trust: which of the verified peers are admitted.
 
 use crate::failure::Failure;
 use crate::identity::Identity;
@@ -12,9 +12,9 @@ pub type Admission = Arc<dyn Fn(&Identity, SocketAddr) -> bool + Send + Sync>;
 /// Which identities are admitted.
 #[derive(Clone, Default)]
 pub struct Trust {
-    /// Patterns of names, of which one must match; empty: every identity.
+    /// Patterns of names, one of which must match. Empty: every identity.
     pub allow: Vec<String>,
-    /// A check of the application, after that.
+    /// A further check by the application.
     pub admission: Option<Admission>,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Debug for Trust {
 }
 
 impl Trust {
-    /// Checks `identity`, which the peer at `peer` has shown.
+    /// Checks the identity of the peer at `peer`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The time for which a certificate is valid, as the library that verifies it sees it.
+//! Validity period of a certificate, according to the library that verifies it.
 
 use super::provider::provider;
 use super::verifier::cause_of;
@@ -12,10 +12,12 @@ use std::time::Duration;
 /// The year 9999, after which no certificate is valid (RFC 5280 section 4.1.2.5).
 const END_OF_TIME: u64 = 253_402_300_800;
 
-/// Returns from when to when a certificate is valid, in seconds since 1970: `chain` has it first, in DER, and those between it
-/// and one of `roots`. If one of the others ends earlier, that counts.
+/// Returns the start and end of a certificate's validity, in seconds since 1970. `chain` contains
+/// it in DER, followed by the intermediate certificates up to one of `roots`. If one of these ends
+/// earlier, its end is returned.
 ///
-/// Parses nothing by itself: it verifies the certificate before and after all time, and the errors have the dates.
+/// No parsing happens here: the certificate is verified at the earliest and latest time, and the
+/// library's errors contain the dates.
 ///
 /// # Errors
 ///
@@ -45,7 +47,7 @@ pub fn certificate_validity(chain: &[Vec<u8>], roots: &[Vec<u8>]) -> Result<(u64
         })) => not_before.as_secs(),
         Err(error) => return Err(cause_of(&error)),
     };
-    // The dates are good, and so must be the rest.
+    // The dates are valid; check the rest.
     verify(begin.midpoint(end)).map_err(|error| cause_of(&error))?;
     Ok((begin, end))
 }

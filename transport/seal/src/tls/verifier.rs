@@ -1,4 +1,4 @@
-//! Verification of what a peer shows: a certificate of the CA, or a known key.
+//! Verification of a peer's credentials: a certificate of the CA, or a known key.
 
 use super::known_keys::KnownKey;
 use super::provider::fingerprint_of;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub(super) struct CertificateVerifier {
     server: Arc<WebPkiServerVerifier>,
     client: Arc<dyn ClientCertVerifier>,
-    /// Whether a server's certificate must name the address that was called.
+    /// Whether a server's certificate must name the called address.
     names_address: bool,
 }
 
@@ -48,14 +48,14 @@ impl CertificateVerifier {
         Ok(Self { server, client, names_address })
     }
 
-    /// Checks a chain that was verified earlier once more, at the present time.
+    /// Verifies a chain again, at the present time.
     pub(super) fn recheck(&self, chain: &[Vec<u8>]) -> Result<(), Failure> {
         let chain: Vec<_> = chain.iter().map(|der| CertificateDer::from(&der[..])).collect();
         let Some((own, others)) = chain.split_first() else { return Err(Failure::NoCertificate) };
         let checked = self.client.verify_client_cert(own, others, UnixTime::now());
         match checked {
             Ok(_) => Ok(()),
-            // A certificate of a pure server.
+            // A certificate that is only valid for servers.
             Err(Error::InvalidCertificate(CertificateError::InvalidPurpose))
             | Err(Error::InvalidCertificate(CertificateError::InvalidPurposeContext { .. })) => {
                 let name = ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into());
@@ -79,8 +79,8 @@ impl ServerCertVerifier for CertificateVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.server.verify_server_cert(own, others, name, ocsp, now) {
-            // The name is checked last: everything else is good. In a cluster an identity is a name of the CA's, and addresses
-            // change; `allow` says which identities are admitted.
+            // The name is checked last, so everything else is valid. In a cluster an identity is a
+            // name given by the CA, and addresses change; `allow` lists the admitted identities.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.names_address => Ok(ServerCertVerified::assertion()),
@@ -163,12 +163,13 @@ impl KeyVerifier {
     }
 }
 
-/// A cause that rustls has no word for.
+/// A cause without an equivalent in rustls.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?}")]
 struct Refused(Failure);
 
-/// The methods that rustls asks of verifiers of servers and of clients alike: the peer signs with the raw key that it shows.
+/// The methods common to the verifiers of servers and clients in rustls: the peer signs with its
+/// raw key.
 macro_rules! signatures_by_raw_keys {
     () => {
         fn verify_tls12_signature(
@@ -231,7 +232,7 @@ impl ClientCertVerifier for KeyVerifier {
     signatures_by_raw_keys!();
 }
 
-/// The cause of an error of rustls, or of the alert that it has written.
+/// Returns the cause of a rustls error or of a received alert.
 pub(super) fn cause_of(error: &Error) -> Failure {
     match error {
         Error::InvalidCertificate(error) => match error {
@@ -247,7 +248,7 @@ pub(super) fn cause_of(error: &Error) -> Failure {
             CertificateError::Other(OtherError(error)) => {
                 error.downcast_ref::<Refused>().map_or(Failure::BadCertificate, |it| it.0)
             }
-            // A certificate of a CA of the same name, with another key.
+            // A certificate of another CA with the same name.
             CertificateError::BadSignature => Failure::UnknownCa,
             _ => Failure::BadCertificate,
         },

@@ -1,4 +1,4 @@
-//! The body of the fuzz target `seal`, over its stored inputs and random ones.
+//! The body of the fuzz target `seal`, run over its stored inputs and random inputs.
 
 #[path = "../../../../fuzz/mutate.rs"]
 mod mutate;
@@ -11,7 +11,8 @@ fn stored_inputs_of_the_fuzzer_do_no_harm() {
     replay::replay("seal", seal::run);
 }
 
-/// Each input is a whole conversation, so that the usual number of them would take minutes: `APUS_FUZZ_INPUTS` says how many.
+/// Each input is a whole conversation, so the usual number would take minutes; `APUS_FUZZ_INPUTS`
+/// sets it.
 #[test]
 fn mutated_inputs_do_no_harm() {
     if std::env::var_os("APUS_FUZZ_INPUTS").is_none() {

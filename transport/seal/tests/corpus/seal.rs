@@ -1,6 +1,7 @@
-//! Two ends of handshakes and of an association, and packets of any bytes between them.
+//! Two ends with handshakes and an association, which exchange arbitrary packets.
 //!
-//! An input is a list of steps: a byte that says what happens, a byte with a length, and as many bytes for it.
+//! An input is a list of steps: a byte for the action, a byte with a length, and that number of
+//! bytes as its argument.
 
 use apus_seal::stub::{StubNegotiator, StubPolicy};
 use apus_seal::{Handshakes, Limits, Opener, SealEvent, Sealer};
@@ -8,13 +9,14 @@ use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 const LIMITS: Limits = Limits { in_progress: 8, cookies_from: 4, peers: 4, unknown_per_second: 50 };
 
 struct End {
     handshakes: Handshakes,
     keys: Option<(Sealer, Opener)>,
-    /// Serial numbers that it has opened.
+    /// Serial numbers opened so far.
     opened: BTreeSet<u64>,
 }
 
@@ -26,12 +28,12 @@ impl End {
     fn new(seed: u64) -> Self {
         let policy = StubPolicy { name: seed, trust: 1, limit: 64 };
         let negotiator = Arc::new(StubNegotiator::new(policy, seed));
-        let handshakes = Handshakes::new(negotiator, 7, LIMITS, 0);
+        let handshakes = Handshakes::new(negotiator, 7, LIMITS, Duration::ZERO);
         Self { handshakes, keys: None, opened: BTreeSet::new() }
     }
 
-    /// Handles a packet. Returns what is sent because of it.
-    fn receive(&mut self, now: u64, from: SocketAddr, packet: &[u8]) -> Vec<Vec<u8>> {
+    /// Handles a packet. Returns the packets sent in response.
+    fn receive(&mut self, now: Duration, from: SocketAddr, packet: &[u8]) -> Vec<Vec<u8>> {
         let Some(header) = SealedHeader::parse(packet) else { return Vec::new() };
         let mut bytes = packet.to_vec();
         if !matches!(header.kind, None | Some(SealKind::Ready)) {
@@ -94,13 +96,13 @@ impl End {
 ///
 /// # Panics
 ///
-/// If something does not hold.
+/// If an invariant is violated.
 pub(crate) fn run(mut input: &[u8]) {
-    // The end of each run takes longer than its steps.
+    // Healing takes longer than the steps, so only some inputs do it.
     let heals = input.len().is_multiple_of(32);
     let mut ends = [End::new(1), End::new(2)];
     let mut flying: Vec<(usize, Vec<u8>)> = Vec::new();
-    let (mut now, mut serial) = (0, 0);
+    let (mut now, mut serial) = (Duration::ZERO, 0);
     while let [what, len, rest @ ..] = input {
         let (bytes, behind) = rest.split_at(rest.len().min(usize::from(*len)));
         input = behind;
@@ -119,7 +121,7 @@ pub(crate) fn run(mut input: &[u8]) {
                 let sent = ends[to].receive(now, address(1 - to), &packet);
                 flying.extend(sent.into_iter().map(|packet| (1 - to, packet)));
             }
-            // A copy that is changed by the bytes.
+            // A copy, modified by the bytes.
             3 if !flying.is_empty() => {
                 let (to, mut packet) = flying[usize::from(*len) % flying.len()].clone();
                 for pair in bytes.chunks_exact(2) {
@@ -129,7 +131,8 @@ pub(crate) fn run(mut input: &[u8]) {
                 let sent = ends[to].receive(now, address(1 - to), &packet);
                 flying.extend(sent.into_iter().map(|packet| (1 - to, packet)));
             }
-            // Any bytes, from an address that shows nothing: at most three times as many are sent back.
+            // Arbitrary bytes from an unproved address: the reply has at most three times their
+            // length.
             4 => {
                 let mut packet = bytes.to_vec();
                 if packet.len() > 13 {
@@ -139,7 +142,7 @@ pub(crate) fn run(mut input: &[u8]) {
                 let bytes_sent: usize = sent.iter().map(Vec::len).sum();
                 assert!(bytes_sent <= 3 * packet.len(), "{bytes_sent} for {}", packet.len());
             }
-            5 => now += u64::from(*len) * 1_000_000,
+            5 => now += Duration::from_millis(u64::from(*len)),
             6 => drop(flying.pop()),
             _ => {}
         }
@@ -155,12 +158,12 @@ pub(crate) fn run(mut input: &[u8]) {
     }
 }
 
-/// The two hear each other again, and must agree on keys.
-fn heal(mut ends: [End; 2], mut now: u64) {
+/// Lets both ends communicate without interference; they must agree on keys.
+fn heal(mut ends: [End; 2], mut now: Duration) {
     let mut flying: Vec<(usize, Vec<u8>)> = Vec::new();
     let mut serial = 1 << 32;
     for _ in 0..60 {
-        now += 250_000_000;
+        now += Duration::from_millis(250);
         for end in [0, 1] {
             serial += 1;
             match ends[end].seal(serial) {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use apus_seal::tls::{Credentials, TlsNegotiator, Trust};
 use std::sync::Arc;
 
-/// A CA, and the folder in which its files are.
+/// A CA, and the folder with its files.
 pub(crate) struct Ca {
     pub(crate) folder: tempfile::TempDir,
     issuer: Issuer<'static, KeyPair>,
@@ -30,7 +30,7 @@ impl Ca {
         self.folder.path().join(name)
     }
 
-    /// Issues a certificate of this name, which `change` may change.
+    /// Issues a certificate with this name; `change` may modify its parameters.
     pub(crate) fn issue(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) {
         let mut params = CertificateParams::default();
         let uri = format!("spiffe://test/{name}").try_into().unwrap();
@@ -47,7 +47,7 @@ impl Ca {
         Credentials::certificates(&own, &key, &self.path("ca.pem"), None).unwrap()
     }
 
-    /// A negotiator with a new certificate of this name, that admits all of this CA.
+    /// Returns a negotiator with a new certificate of this name, which admits all peers of this CA.
     pub(crate) fn negotiator(&self, name: &str) -> Arc<TlsNegotiator> {
         self.issue(name, |_| {});
         negotiator(&self.credentials(name))

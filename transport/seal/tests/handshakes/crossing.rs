@@ -1,12 +1,14 @@
-//! Two ends that begin handshakes with each other, at once or although they have keys: they agree upon keys once, and keep them.
+//! Two ends start handshakes with each other, at the same time or although they have keys: they
+//! agree on keys once, and keep them.
 
-use crate::network::{End, MILLIS, assert_connected, connect, run, run_bent};
+use crate::network::{End, MILLIS, START, assert_connected, connect, run, run_bent};
 use apus_seal::Datagram;
 use apus_seal::stub::{StubNegotiator, StubPolicy};
 use apus_wire::{SealKind, SealedHeader};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 fn ends(seed: u64) -> [End; 2] {
     [1, 2].map(|port| {
@@ -19,22 +21,23 @@ fn kind(datagram: &Datagram) -> Option<SealKind> {
     SealedHeader::parse(&datagram.packet).expect("a packet of version 2").kind
 }
 
-/// Both have the same keys, and neither has had others.
+/// Asserts that both ends have the same keys and had no others before.
 fn assert_agreed_once(ends: &mut [End; 2]) {
     assert_connected(ends);
     assert!(ends.iter().all(|end| end.earlier.is_empty()), "keys were replaced");
 }
 
-/// HANDSHAKE-3, SEAL-15: the second end has answered a HELLO whose answer was lost, and then wants keys itself, while the HELLO is
-/// sent again. If its own handshake had gone on as well, each would have led to keys at its client, in which calls began, and one of
-/// the two had to give way: calls failed as if their server had been restarted.
+/// HANDSHAKE-3, SEAL-15: the second end answers a HELLO, the answer is lost, and the second end
+/// wants keys itself while the HELLO is repeated. If its own handshake proceeded as well, each
+/// handshake would lead to keys at its client, calls would start under both, and one of them would
+/// end: its calls failed as if their server had been restarted.
 #[test]
 fn an_end_that_answers_a_handshake_begins_none_beside_it() {
     for seed in 0..16 {
         let mut ends = ends(seed);
         let [first, second] = [ends[0].address, ends[1].address];
-        ends[0].handshakes.want(0, second, None).unwrap();
-        run_bent(&mut ends, 0, 5 * MILLIS, |_, datagram| {
+        ends[0].handshakes.want(START, second, None).unwrap();
+        run_bent(&mut ends, START, 5 * MILLIS, |_, datagram| {
             if datagram.to == first { vec![] } else { vec![datagram] }
         });
         let mut again = Vec::new();
@@ -44,7 +47,8 @@ fn an_end_that_answers_a_handshake_begins_none_beside_it() {
         });
         assert_eq!(again.iter().map(kind).collect::<Vec<_>>(), [Some(SealKind::Hello)]);
         ends[1].handshakes.want(20 * MILLIS, first, None).unwrap();
-        // What the second sends arrives, and only then the HELLO; and the answer to that before anything else.
+        // The second end's packets arrive first, then the HELLO, whose answer precedes all later
+        // packets.
         let mut late = Vec::new();
         run_bent(&mut ends, 20 * MILLIS, 21 * MILLIS, |_, datagram| {
             if datagram.to == second {
@@ -61,16 +65,17 @@ fn an_end_that_answers_a_handshake_begins_none_beside_it() {
     }
 }
 
-/// SEAL-15: the second end has answered a HELLO, and then wants keys itself; the answer was lost. It answers the HELLO that is sent again after
-/// 20 ms, whichever id is the higher one. (Half of the ends waited for 200 ms, for the second one's own HELLO.)
+/// SEAL-15: the second end answers a HELLO, the answer is lost, and the second end wants keys
+/// itself. It answers the HELLO repeated after 20 ms, whichever id is higher. (Earlier, half of the
+/// ends waited 200 ms for the second end's own HELLO.)
 #[test]
 fn a_repeated_hello_is_answered_although_its_receiver_wants_keys_itself() {
     for seed in 0..16 {
         let mut ends = ends(seed);
         let [first, second] = [ends[0].address, ends[1].address];
-        ends[0].handshakes.want(0, second, None).unwrap();
+        ends[0].handshakes.want(START, second, None).unwrap();
         let mut lost = 0;
-        run_bent(&mut ends, 0, 5 * MILLIS, |_, datagram| {
+        run_bent(&mut ends, START, 5 * MILLIS, |_, datagram| {
             lost += u32::from(datagram.to == first);
             if datagram.to == first { vec![] } else { vec![datagram] }
         });
@@ -81,18 +86,18 @@ fn a_repeated_hello_is_answered_although_its_receiver_wants_keys_itself() {
     }
 }
 
-/// HANDSHAKE-5, SEAL-17: anyone can send a NO_KEY, and a packet that was damaged leads to one.
+/// HANDSHAKE-5, SEAL-17: any host can send a NO_KEY, and a damaged packet leads to one as well.
 #[test]
 fn keys_that_both_ends_have_outlive_the_report_of_a_missing_key() {
     for lost in [None, Some(SealKind::Ready)] {
         let mut ends = ends(1);
         let [first, second] = [ends[0].address, ends[1].address];
-        connect(&mut ends, 0);
+        connect(&mut ends, START);
         let session = ends[0].session();
         let mut damaged = ends[0].seal(b"a request");
         *damaged.last_mut().unwrap() ^= 1;
         ends[1].receive(2_000 * MILLIS, first, damaged);
-        // What shows that the keys are there may be lost; then any packet shows it.
+        // The READY that proves possession of the keys may be lost; then any packet proves it.
         let packet = ends[1].seal(b"a response");
         let mut packet = Some(Datagram { to: first, from: None, packet });
         run_bent(&mut ends, 2_000 * MILLIS, 2_500 * MILLIS, |_, datagram| match kind(&datagram) {
@@ -109,34 +114,34 @@ fn keys_that_both_ends_have_outlive_the_report_of_a_missing_key() {
     }
 }
 
-/// A datagram that is on its way: to which end, and its bytes.
+/// A datagram in flight: its receiver, and its bytes.
 type OnItsWay = (usize, Vec<u8>);
 
-/// When the first copy of a packet arrives after it was sent, and the second one, if there is one, in milliseconds.
-type Fate = (u64, Option<u64>);
+/// Delay of a packet, and of its second copy if there is one, in milliseconds.
+type Fate = (u32, Option<u32>);
 
-/// How two ends come to begin handshakes with each other.
+/// A schedule by which two ends start handshakes with each other.
 #[derive(Debug)]
 struct Crossing {
     seed: u64,
     /// When each wants keys, in milliseconds.
-    wants: [u64; 2],
-    /// When a HELLO arrives that was sent by an earlier life of each end, in milliseconds.
-    strays: [Option<u64>; 2],
-    /// What happens to the first packets; later ones arrive at once.
+    wants: [u32; 2],
+    /// When a HELLO from an earlier life of each end arrives, in milliseconds.
+    strays: [Option<u32>; 2],
+    /// Delays of the first packets; later packets arrive at once.
     fates: Vec<Fate>,
-    /// Those of the packets that are lost.
+    /// Indices of lost packets.
     lost: BTreeSet<usize>,
 }
 
 impl Crossing {
     /// Returns both ends after `until` milliseconds.
-    fn run(&self, until: u64) -> [End; 2] {
+    fn run(&self, until: u32) -> [End; 2] {
         let (mut ends, earlier) = (ends(self.seed), ends(self.seed + (1 << 32)));
         let addresses = [ends[0].address, ends[1].address];
-        let mut on_their_way: BTreeMap<(u64, usize), OnItsWay> = BTreeMap::new();
+        let mut on_their_way: BTreeMap<(Duration, usize), OnItsWay> = BTreeMap::new();
         for (own, mut end) in earlier.into_iter().enumerate() {
-            end.handshakes.want(0, addresses[1 - own], None).unwrap();
+            end.handshakes.want(START, addresses[1 - own], None).unwrap();
             let hello = end.poll_transmit().expect("a HELLO").packet;
             if let Some(at) = self.strays[own] {
                 on_their_way.insert((at * MILLIS, usize::MAX - own), (1 - own, hello));
@@ -172,8 +177,9 @@ impl Crossing {
     }
 }
 
-/// HANDSHAKE-3, SEAL-15. Each end lets another handshake go first: one of them the present one of its peer, the other one that of a life of its
-/// peer that has ended. (Seed 4200050: both went on after the same second, and answered each other, since neither was to rest again.)
+/// HANDSHAKE-3, SEAL-15. Each end lets another handshake go first: one end the present handshake of
+/// its peer, the other end a handshake of an earlier life of its peer. (Seed 4200050: both
+/// proceeded after the same second and answered each other, since neither rests twice.)
 #[test]
 fn two_ends_that_have_let_others_go_first_agree_once() {
     for seed in 0..64 {
@@ -185,8 +191,8 @@ fn two_ends_that_have_let_others_go_first_agree_once() {
     }
 }
 
-/// HANDSHAKE-3, SEAL-15. An end that answered at the end of its rest would go on before the peer has read the answer, and its first packets could
-/// arrive before it.
+/// HANDSHAKE-3, SEAL-15. An end that answered at the end of its rest would proceed before the peer
+/// has read the answer, and its first packets could overtake it.
 #[test]
 fn an_end_answers_no_lower_id_at_the_end_of_its_rest() {
     let mut fates = vec![(0, None); 40];
@@ -200,26 +206,26 @@ fn an_end_answers_no_lower_id_at_the_end_of_its_rest() {
 }
 
 proptest! {
-    /// HANDSHAKE-3, SEAL-15: whenever both begin, and however the first packets are lost, delayed, repeated and reordered, as long as a FINISH
-    /// arrives among the first.
+    /// HANDSHAKE-3, SEAL-15: whenever the two ends start, and whatever loss, delay, duplication and
+    /// reordering the first packets suffer, provided that one of the first FINISH packets arrives.
     #[test]
     fn two_ends_agree_once_however_their_first_packets_travel(
         seed in any::<u32>(),
-        wants in prop::array::uniform2(0u64..40),
-        fates in prop::collection::vec((0u64..30, prop::option::weighted(0.2, 0u64..30)), 14),
+        wants in prop::array::uniform2(0u32..40),
+        fates in prop::collection::vec((0u32..30, prop::option::weighted(0.2, 0u32..30)), 14),
         lost in prop::collection::btree_set(0usize..14, 0..3),
     ) {
         let crossing = Crossing { seed: u64::from(seed), wants, strays: [None; 2], fates, lost };
         assert_agreed_once(&mut crossing.run(2_000));
     }
 
-    /// HANDSHAKE-3, SEAL-15: the same if handshakes of lives that have ended go first for a time.
+    /// HANDSHAKE-3, SEAL-15: also if handshakes of earlier lives go first for a time.
     #[test]
     fn two_ends_agree_once_whichever_handshakes_go_first(
         seed in any::<u32>(),
-        wants in prop::array::uniform2(0u64..40),
-        strays in prop::array::uniform2(prop::option::weighted(0.8, 0u64..1_250)),
-        fates in prop::collection::vec((0u64..30, prop::option::weighted(0.2, 0u64..30)), 40),
+        wants in prop::array::uniform2(0u32..40),
+        strays in prop::array::uniform2(prop::option::weighted(0.8, 0u32..1_250)),
+        fates in prop::collection::vec((0u32..30, prop::option::weighted(0.2, 0u32..30)), 40),
         lost in prop::collection::btree_set(0usize..8, 0..3),
     ) {
         let crossing = Crossing { seed: u64::from(seed), wants, strays, fates, lost };

@@ -1,19 +1,20 @@
-//! Handshakes that fail, or nearly: each cause has a name at both ends.
+//! Handshakes that fail or nearly fail: both ends report the cause.
 
 use crate::certificates::{Ca, begin_later, expire, name_address, negotiator};
-use crate::network::{End, MILLIS, assert_connected, connect, run, run_bent};
+use crate::network::{End, MILLIS, START, assert_connected, connect, run, run_bent};
 use apus_seal::tls::{Credentials, CredentialsError, TlsNegotiator, Trust};
 use apus_seal::{Datagram, Failure, FoundBy, HandshakeError, Negotiator};
 use apus_wire::{SealKind, SealedHeader};
 use std::sync::Arc;
 
-/// Runs a handshake of `client` with `server`. Returns what the client knows of its end, and the causes that the server has counted.
+/// Runs a handshake of `client` with `server`. Returns the client's error, and the causes that the
+/// server counted.
 fn fails(
     client: Arc<dyn Negotiator>,
     server: Arc<dyn Negotiator>,
 ) -> (Option<HandshakeError>, Vec<Failure>) {
     let mut ends = [End::new(1, client), End::new(2, server)];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     assert!(ends[0].keys.is_none() && ends[1].keys.is_none());
     let known = ends[0].handshakes.failure(ends[1].address);
     let counters = ends[1].handshakes.counters();
@@ -77,7 +78,7 @@ fn an_address_must_be_in_the_certificate_if_that_is_demanded() {
     ca.issue("server", |params| name_address(params, [127, 0, 0, 1].into()));
     let server = negotiator(&ca.credentials("server"));
     let mut ends = [End::new(1, client()), End::new(2, server)];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     assert_connected(&mut ends);
 }
 
@@ -87,9 +88,9 @@ fn a_silent_server_is_given_up_and_asked_again_later() {
     let ca = Ca::new();
     let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
     let peer = ends[1].address;
-    ends[0].handshakes.want(0, peer, None).unwrap();
+    ends[0].handshakes.want(START, peer, None).unwrap();
     let mut sent = 0;
-    let now = run_bent(&mut ends, 0, 10_000 * MILLIS, |_, _| {
+    let now = run_bent(&mut ends, START, 10_000 * MILLIS, |_, _| {
         sent += 1;
         Vec::new()
     });
@@ -106,9 +107,9 @@ fn lost_packets_are_sent_again_whichever_they_are() {
     for lost in 0..5 {
         let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
         let peer = ends[1].address;
-        ends[0].handshakes.want(0, peer, None).unwrap();
+        ends[0].handshakes.want(START, peer, None).unwrap();
         let mut count = 0;
-        run_bent(&mut ends, 0, 300 * MILLIS, |_, datagram| {
+        run_bent(&mut ends, START, 300 * MILLIS, |_, datagram| {
             count += 1;
             if count == lost + 1 { Vec::new() } else { vec![datagram] }
         });
@@ -123,9 +124,9 @@ fn changed_repeated_and_reordered_packets_do_no_harm() {
     let ca = Ca::new();
     let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
     let peer = ends[1].address;
-    ends[0].handshakes.want(0, peer, None).unwrap();
+    ends[0].handshakes.want(START, peer, None).unwrap();
     let mut count = 0;
-    run_bent(&mut ends, 0, 2_000 * MILLIS, |_, datagram| {
+    run_bent(&mut ends, START, 2_000 * MILLIS, |_, datagram| {
         count += 1;
         let mut changed = datagram.clone();
         let at = 28 + count * 7 % (changed.packet.len() - 28).max(1);
@@ -144,9 +145,9 @@ fn two_handshakes_that_meet_lead_to_one_association() {
         let ca = Ca::new();
         let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
         let (one, other) = (ends[0].address, ends[1].address);
-        ends[0].handshakes.want(0, other, None).unwrap();
-        ends[1].handshakes.want(0, one, None).unwrap();
-        run(&mut ends, 0, 3_000 * MILLIS);
+        ends[0].handshakes.want(START, other, None).unwrap();
+        ends[1].handshakes.want(START, one, None).unwrap();
+        run(&mut ends, START, 3_000 * MILLIS);
         assert_connected(&mut ends);
         let counters = ends.iter().map(|end| end.handshakes.counters().handshakes_as_client.get());
         assert_eq!(counters.sum::<u64>(), 1);
@@ -170,11 +171,11 @@ fn a_finish_that_comes_after_a_later_handshake_changes_nothing() {
         }
         vec![datagram]
     };
-    ends[0].handshakes.want(0, second, None).unwrap();
-    run_bent(&mut ends, 0, 5 * MILLIS, &mut hold);
+    ends[0].handshakes.want(START, second, None).unwrap();
+    run_bent(&mut ends, START, 5 * MILLIS, &mut hold);
     assert!(ends[0].session().is_some() && ends[1].session().is_none(), "its FINISH is held");
     ends[1].handshakes.want(10 * MILLIS, first, None).unwrap();
-    // The first end answers when it has sent FINISH three times more.
+    // The first end answers after it has repeated FINISH three times.
     run_bent(&mut ends, 10 * MILLIS, 400 * MILLIS, &mut hold);
     assert_connected(&mut ends);
     let session = ends[0].session();
@@ -186,9 +187,9 @@ fn a_finish_that_comes_after_a_later_handshake_changes_nothing() {
     assert_connected(&mut ends);
 }
 
-/// HANDSHAKE-3, SEAL-15: a server that has to send something itself, while the client's FINISH is on its way, takes the client's keys when it
-/// comes. A second handshake would end the session in which the client has called meanwhile: calls failed as if their server had been
-/// restarted.
+/// HANDSHAKE-3, SEAL-15: a server that has packets to send while the client's FINISH is in flight
+/// uses the client's keys when it arrives. A second handshake would end the session that the client
+/// has used for calls in the meantime: calls failed as if their server had been restarted.
 #[test]
 fn a_handshake_that_only_the_client_knows_complete_is_not_replaced() {
     let ca = Ca::new();
@@ -199,8 +200,8 @@ fn a_handshake_that_only_the_client_knows_complete_is_not_replaced() {
         let is_lost = kind == Some(SealKind::Finish) && datagram.to == second && now < 30 * MILLIS;
         if is_lost { vec![] } else { vec![datagram] }
     };
-    ends[0].handshakes.want(0, second, None).unwrap();
-    run_bent(&mut ends, 0, 5 * MILLIS, late);
+    ends[0].handshakes.want(START, second, None).unwrap();
+    run_bent(&mut ends, START, 5 * MILLIS, late);
     let session = ends[0].session();
     assert!(session.is_some() && ends[1].session().is_none(), "its FINISH is lost");
     ends[1].handshakes.want(10 * MILLIS, first, None).unwrap();
@@ -210,7 +211,8 @@ fn a_handshake_that_only_the_client_knows_complete_is_not_replaced() {
     assert_eq!(ends[1].handshakes.counters().handshakes_as_client.get(), 0);
 }
 
-/// SEAL-13: packets that overtake FINISH have no key at the server, and those after a FINISH that never comes have none either.
+/// SEAL-13: the server has no key for packets that overtake FINISH, nor for packets after a FINISH
+/// that is lost.
 #[test]
 fn a_missing_key_is_believed_once_a_finish_was_sent_in_vain() {
     let ca = Ca::new();
@@ -221,8 +223,8 @@ fn a_missing_key_is_believed_once_a_finish_was_sent_in_vain() {
         kind == Some(SealKind::Finish) && datagram.to == second
     };
     let lose = |_, datagram: Datagram| if is_finish(&datagram) { vec![] } else { vec![datagram] };
-    ends[0].handshakes.want(0, second, None).unwrap();
-    run_bent(&mut ends, 0, 5 * MILLIS, lose);
+    ends[0].handshakes.want(START, second, None).unwrap();
+    run_bent(&mut ends, START, 5 * MILLIS, lose);
     let session = ends[0].session();
     assert!(session.is_some() && ends[1].session().is_none(), "its FINISH is lost");
     for (at, begun) in [(5, 1), (300, 2)] {
@@ -246,7 +248,7 @@ fn a_missing_key_is_believed_once_a_finish_was_sent_in_vain() {
 fn a_peer_that_has_lost_its_keys_asks_for_new_ones() {
     let ca = Ca::new();
     let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     let before = ends[0].session();
     ends[1] = End::new(2, ca.negotiator("b"));
     let (packet, from) = (ends[0].seal(b"a request"), ends[0].address);

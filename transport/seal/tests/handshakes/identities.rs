@@ -1,7 +1,7 @@
-//! Who is there: certificates, known keys, a secret.
+//! Identities: certificates, known keys, and a shared secret.
 
 use crate::certificates::{Ca, negotiator, write_secret};
-use crate::network::{End, MILLIS, assert_connected, connect};
+use crate::network::{End, MILLIS, START, assert_connected, connect};
 use apus_seal::IdentityKind;
 use apus_seal::tls::{Credentials, TlsNegotiator, Trust};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 fn certificates_of_one_ca_admit_each_other_and_name_the_peer() {
     let ca = Ca::new();
     let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     assert_connected(&mut ends);
     let session = ends[0].session().unwrap();
     assert!(session >> 32 != 0 && session < 1 << 48, "a session of 48 bits");
@@ -27,9 +27,9 @@ fn a_ticket_resumes_a_session_once_and_identifies_the_peer() {
     let ca = Ca::new();
     let (a, b) = (ca.negotiator("a"), ca.negotiator("b"));
     let mut ends = [End::new(1, a.clone()), End::new(2, b)];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     let first = ends[0].session();
-    // The client's process has forgotten its keys, and not its tickets.
+    // The client has lost its keys but not its tickets.
     ends[0] = End::new(1, a);
     connect(&mut ends, 100 * MILLIS);
     assert_connected(&mut ends);
@@ -60,7 +60,7 @@ fn known_keys_admit_each_other_by_name() {
         End::new(port, negotiator(&Credentials::keys(&path(name), &path("known")).unwrap()))
     };
     let mut ends = [end(1, "a"), end(2, "b")];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     assert_connected(&mut ends);
     let session = ends[0].session().unwrap();
     let identity = ends[0].handshakes.identity(ends[1].address, session).unwrap();
@@ -79,10 +79,10 @@ fn a_cluster_admits_those_that_know_its_secret() {
         End::new(port, negotiator(&Credentials::secret(&path).unwrap()))
     };
     let mut ends = [end(1, &[7; 32]), end(2, b"\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\n")];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     assert_connected(&mut ends);
     ends = [end(1, &[7; 32]), end(2, &[8; 32])];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     assert!(ends[0].keys.is_none() && ends[1].keys.is_none());
     write_secret(&path, &[7; 31]);
     let error = Credentials::secret(&path).unwrap_err().to_string();
@@ -93,7 +93,7 @@ fn a_cluster_admits_those_that_know_its_secret() {
 fn a_peer_that_is_trusted_no_more_loses_its_keys_after_a_reload() {
     let ca = Ca::new();
     let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     assert_connected(&mut ends);
     let trust = |allow: &str| Trust { allow: vec![allow.to_owned()], admission: None };
     let with = |trust| Arc::new(TlsNegotiator::new(&ca.credentials("b"), trust, false).unwrap());
@@ -105,12 +105,12 @@ fn a_peer_that_is_trusted_no_more_loses_its_keys_after_a_reload() {
     assert!(ends[1].keys.is_none() && ends[0].keys.is_none(), "it is refused from now on");
 }
 
-/// What holds keys shows none of them.
+/// The Debug output of types with keys contains none of them.
 #[test]
 fn debug_output_and_errors_show_no_key() {
     let ca = Ca::new();
     let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     let secret = std::fs::read_to_string(ca.path("a.key")).unwrap();
     let (sealer, opener) = ends[0].keys.as_ref().unwrap();
     let shown = format!(

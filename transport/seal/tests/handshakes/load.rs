@@ -1,6 +1,6 @@
-//! What unknown clients can make a server do.
+//! Bounds on the work that unknown clients can cause at a server.
 
-use crate::network::{End, MILLIS};
+use crate::network::{End, MILLIS, START};
 use apus_seal::stub::{StubNegotiator, StubPolicy};
 use apus_seal::{Datagram, Handshakes, Limits};
 use apus_wire::SealKind;
@@ -14,13 +14,14 @@ fn stub(seed: u64) -> Arc<StubNegotiator> {
 }
 
 fn hello(port: u16, server: SocketAddr) -> (Handshakes, Datagram) {
-    let mut client = Handshakes::new(stub(u64::from(port)), port, Limits::default(), 0);
-    client.want(0, server, None).unwrap();
+    let mut client = Handshakes::new(stub(u64::from(port)), port, Limits::default(), START);
+    client.want(START, server, None).unwrap();
     let hello = client.poll_transmit().unwrap();
     (client, hello)
 }
 
-/// HANDSHAKE-1: the server's flight is shorter than three times the client's HELLO, and what is longer waits.
+/// HANDSHAKE-1: a server sends at most three times the length of the client's HELLO; the rest of a
+/// longer flight waits.
 #[test]
 fn an_address_that_has_shown_nothing_gets_less_than_three_times_what_it_sends() {
     let ca = crate::certificates::Ca::new();
@@ -33,7 +34,7 @@ fn an_address_that_has_shown_nothing_gets_less_than_three_times_what_it_sends() 
     let server = crate::certificates::negotiator(&ca.credentials("long"));
     let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, server)];
     let (client, server) = (ends[0].address, ends[1].address);
-    ends[0].handshakes.want(0, server, None).unwrap();
+    ends[0].handshakes.want(START, server, None).unwrap();
     let hello = ends[0].handshakes.poll_transmit().unwrap().packet;
     assert_eq!(hello.len(), 1_200);
     // SEAL-8: type, version, no cookie, and the length of the piece.
@@ -41,20 +42,21 @@ fn an_address_that_has_shown_nothing_gets_less_than_three_times_what_it_sends() 
     let length = usize::from(u16::from_be_bytes([hello[29], hello[30]]));
     assert!(hello[31 + length..].iter().all(|byte| *byte == 0) && hello[31] == 1, "a ClientHello");
     for attempt in 1..=2 {
-        ends[1].receive(0, client, hello.clone());
+        ends[1].receive(START, client, hello.clone());
         let mut sent = 0;
         while let Some(datagram) = ends[1].handshakes.poll_transmit() {
             sent += datagram.packet.len();
         }
         assert!(sent > 0 && sent <= 3 * 1_200, "{sent} bytes for HELLO {attempt}");
     }
-    // The certificate is 8 KB long, and needs more than one HELLO.
-    crate::network::run(&mut ends, 0, 2_000 * MILLIS);
+    // The certificate is 8 KB long and takes more than one HELLO.
+    crate::network::run(&mut ends, START, 2_000 * MILLIS);
     crate::network::assert_connected(&mut ends);
-    // As that of a client it needs several packets: before the last one nothing is established.
+    // As a client's certificate it takes several packets; no keys are installed before the last
+    // one.
     let client = crate::certificates::negotiator(&ca.credentials("long"));
     let mut ends = [End::new(1, client), End::new(2, ca.negotiator("b"))];
-    crate::network::connect(&mut ends, 0);
+    crate::network::connect(&mut ends, START);
     crate::network::assert_connected(&mut ends);
 }
 
@@ -66,7 +68,7 @@ fn under_load_a_client_must_show_a_cookie() {
     let at = server.address;
     for port in 100..140 {
         let (client, hello) = hello(port, at);
-        server.receive(0, SocketAddr::from(([127, 0, 0, 1], port)), hello.packet);
+        server.receive(START, SocketAddr::from(([127, 0, 0, 1], port)), hello.packet);
         drop(client);
     }
     assert_eq!(server.handshakes.in_progress(), 4, "HANDSHAKE-2");
@@ -76,7 +78,7 @@ fn under_load_a_client_must_show_a_cookie() {
     let mut ends = ends;
     crate::network::connect(&mut ends, MILLIS);
     crate::network::assert_connected(&mut ends);
-    // A cookie is good for its address alone.
+    // A cookie is valid for its own address only.
     let (mut client, _) = hello(500, at);
     while client.poll_transmit().is_some() {}
     let mut retry = None;
@@ -93,7 +95,7 @@ fn under_load_a_client_must_show_a_cookie() {
     let elsewhere = SocketAddr::from(([127, 0, 0, 1], 502));
     ends[1].receive(2 * MILLIS, elsewhere, with_cookie.packet.clone());
     assert_eq!(ends[1].handshakes.in_progress(), count);
-    // For two to four minutes.
+    // It is valid for two to four minutes.
     let minutes = 60_000 * MILLIS;
     let home = SocketAddr::from(([127, 0, 0, 1], 501));
     ends[1].receive(5 * minutes, home, with_cookie.packet.clone());
@@ -111,7 +113,7 @@ fn the_rate_of_handshakes_with_unknown_clients_is_limited() {
             server.receive(now, SocketAddr::from(([127, 0, 0, 1], port)), hello.packet);
         }
     };
-    flood(&mut server, 0, 100..140);
+    flood(&mut server, START, 100..140);
     assert_eq!(server.handshakes.in_progress(), 10);
     flood(&mut server, 500 * MILLIS, 200..240);
     assert_eq!(server.handshakes.in_progress(), 15);
@@ -120,15 +122,15 @@ fn the_rate_of_handshakes_with_unknown_clients_is_limited() {
     assert_eq!(server.handshakes.next_timeout(), None);
 }
 
-/// A NO_KEY is at most one per address and 100 ms, as long as what it answers or shorter, and believed only about packets that were
-/// sent.
+/// At most one NO_KEY is sent per address and 100 ms. It is no longer than the packet that it
+/// answers, and accepted only for packets that were sent.
 #[test]
 fn a_missing_key_is_reported_rarely_and_believed_rarely() {
     let mut server = End::new(2, stub(0));
     let from = SocketAddr::from(([127, 0, 0, 1], 9));
     let mut sealed = vec![0; 60];
     (sealed[11], sealed[13]) = (0x10, 0x20);
-    for n in 0..20 {
+    for n in 0..20u32 {
         server.receive(n * 10 * MILLIS, from, sealed.clone());
     }
     let mut answers = 0;
@@ -156,40 +158,41 @@ fn a_missing_key_is_reported_rarely_and_believed_rarely() {
     crate::network::assert_connected(&mut ends);
 }
 
-/// SEAL-9: an answer that arrives at an end which has asked nothing, because a HELLO was sent in its name, is not taken for a
-/// client's HELLO. Otherwise the two answered each other without end.
+/// SEAL-9: the answer to a HELLO that was forged in a server's name is not taken for a client's
+/// HELLO. Otherwise the two servers would answer each other forever.
 #[test]
 fn two_servers_do_not_answer_each_other() {
     let [mut first, mut second] = [1, 2].map(|port| End::new(port, stub(u64::from(port))));
     let (_, forged) = hello(9, first.address);
-    first.receive(0, second.address, forged.packet);
+    first.receive(START, second.address, forged.packet);
     let answers: Vec<_> = std::iter::from_fn(|| first.handshakes.poll_transmit()).collect();
     assert!(!answers.is_empty());
     for answer in answers {
         assert_eq!(answer.to, second.address);
-        second.receive(0, first.address, answer.packet);
+        second.receive(START, first.address, answer.packet);
     }
     assert_eq!(second.handshakes.poll_transmit(), None);
 }
 
-/// SEAL-13: a HELLO in the name of a client does not keep a server that has lost the client's keys from saying so.
+/// SEAL-13: a HELLO forged in a client's name does not keep a server without that client's keys
+/// from sending NO_KEY.
 #[test]
 fn a_forged_hello_does_not_hold_up_new_keys() {
     let mut ends = [1, 2].map(|port| End::new(port, stub(u64::from(port))));
-    crate::network::connect(&mut ends, 0);
+    crate::network::connect(&mut ends, START);
     crate::network::assert_connected(&mut ends);
     let before = ends[0].session();
     ends[1] = End::new(2, stub(7));
     let (client, server) = (ends[0].address, ends[1].address);
     let (_, forged) = hello(9, server);
-    ends[1].receive(0, client, forged.packet);
+    ends[1].receive(START, client, forged.packet);
     while ends[1].handshakes.poll_transmit().is_some() {}
     let mut packet = vec![0; apus_wire::HEADER_LEN];
     (packet[11], packet[13]) = (0x14, 0x11);
     let tag = ends[0].keys.as_mut().unwrap().0.seal(&mut packet, &mut []).unwrap();
     packet.extend(tag);
-    ends[1].receive(0, client, packet);
-    crate::network::run(&mut ends, 0, 100 * MILLIS);
+    ends[1].receive(START, client, packet);
+    crate::network::run(&mut ends, START, 100 * MILLIS);
     crate::network::assert_connected(&mut ends);
     assert_ne!(ends[0].session(), before);
 }

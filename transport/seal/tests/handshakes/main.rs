@@ -1,4 +1,5 @@
-//! Handshakes between two endpoints over a network in memory: with TLS, with the stub, and with TLS that is not ours.
+//! Handshakes between two endpoints over a network in memory: with TLS, with the stub, and against
+//! a plain TLS peer.
 
 mod certificates;
 mod crossing;

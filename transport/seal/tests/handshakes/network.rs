@@ -1,21 +1,25 @@
-//! Two endpoints, and a network that a test may bend.
+//! Two endpoints, and a network that a test can disturb.
 
 use apus_seal::{Datagram, Handshakes, Limits, Negotiator, OpenError, Opener, SealEvent, Sealer};
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-pub(crate) const MILLIS: u64 = 1_000_000;
+pub(crate) const MILLIS: Duration = Duration::from_millis(1);
+
+/// The start of each test.
+pub(crate) const START: Duration = Duration::ZERO;
 
 /// An endpoint and the keys that it has.
 pub(crate) struct End {
     pub(crate) address: SocketAddr,
     pub(crate) handshakes: Handshakes,
     pub(crate) keys: Option<(Sealer, Opener)>,
-    /// READY packets that show that the keys are in use here.
+    /// READY packets that prove possession of the keys.
     known: VecDeque<Datagram>,
-    /// Keys that were replaced or removed.
+    /// Replaced and removed keys.
     pub(crate) earlier: Vec<(Sealer, Opener)>,
 }
 
@@ -26,7 +30,7 @@ impl End {
 
     pub(crate) fn with_limits(port: u16, negotiator: Arc<dyn Negotiator>, limits: Limits) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let handshakes = Handshakes::new(negotiator, port, limits, 0);
+        let handshakes = Handshakes::new(negotiator, port, limits, START);
         Self { address, handshakes, keys: None, known: VecDeque::new(), earlier: Vec::new() }
     }
 
@@ -35,7 +39,7 @@ impl End {
     }
 
     /// Handles a datagram as a driver does.
-    pub(crate) fn receive(&mut self, now: u64, from: SocketAddr, mut packet: Vec<u8>) {
+    pub(crate) fn receive(&mut self, now: Duration, from: SocketAddr, mut packet: Vec<u8>) {
         let header = SealedHeader::parse(&packet).expect("a packet of version 2");
         if matches!(header.kind, None | Some(SealKind::Ready)) {
             let Some((_, opener)) = &mut self.keys else {
@@ -105,14 +109,14 @@ impl End {
     }
 }
 
-/// Lets both exchange what they have to say from `now` on, until `quiet` or nothing is due before `until`. `bend` may change,
-/// drop or multiply a datagram.
+/// Exchanges packets between both ends from `now` until no timer is due before `until`. `bend` may
+/// modify, drop or duplicate a datagram. Returns the time at the end.
 pub(crate) fn run_bent(
     ends: &mut [End; 2],
-    mut now: u64,
-    until: u64,
-    mut bend: impl FnMut(u64, Datagram) -> Vec<Datagram>,
-) -> u64 {
+    mut now: Duration,
+    until: Duration,
+    mut bend: impl FnMut(Duration, Datagram) -> Vec<Datagram>,
+) -> Duration {
     loop {
         let mut queue = VecDeque::new();
         for end in ends.iter_mut() {
@@ -142,19 +146,19 @@ pub(crate) fn run_bent(
     }
 }
 
-/// Lets both exchange what they have to say within `until`.
-pub(crate) fn run(ends: &mut [End; 2], now: u64, until: u64) {
+/// Exchanges packets between both ends until `until`.
+pub(crate) fn run(ends: &mut [End; 2], now: Duration, until: Duration) {
     run_bent(ends, now, until, |_, datagram| vec![datagram]);
 }
 
-/// The first asks for keys with the second, and both talk for a few milliseconds.
-pub(crate) fn connect(ends: &mut [End; 2], now: u64) {
+/// Makes the first end start a handshake with the second, and runs both for 5 ms.
+pub(crate) fn connect(ends: &mut [End; 2], now: Duration) {
     let peer = ends[1].address;
     ends[0].handshakes.want(now, peer, None).expect("no failure is known");
     run(ends, now, now + 5 * MILLIS);
 }
 
-/// Both have the same keys, in both directions.
+/// Asserts that both ends have the same keys, in both directions.
 pub(crate) fn assert_connected(ends: &mut [End; 2]) {
     assert!(ends[0].session().is_some(), "keys at the first end");
     assert_eq!(ends[0].session(), ends[1].session());

@@ -1,4 +1,4 @@
-//! The handshake against rustls as a plain QUIC-TLS peer: nothing of it is our own.
+//! Handshakes against rustls as an independent QUIC-TLS peer.
 
 use crate::certificates::Ca;
 use apus_seal::{KeyChange, KeyPair, Negotiator};
@@ -38,7 +38,7 @@ fn agree(ours: &KeyPair, theirs: &rustls::quic::Keys) {
     assert_eq!(&sealed[..4], b"back");
 }
 
-/// Runs our end against `theirs`, which reads and writes bytes. Returns the last keys of both.
+/// Runs our end against `theirs`, which reads and writes bytes. Returns the final keys of both.
 macro_rules! negotiate {
     ($ours:ident, $theirs:ident) => {{
         let (mut our_keys, mut their_keys) = (None, None);
@@ -73,7 +73,7 @@ macro_rules! negotiate {
     }};
 }
 
-/// The six bytes that a plain peer exports as the session.
+/// Returns the session that a plain peer exports, six bytes.
 fn exported(export: impl Fn(&mut [u8]) -> Result<(), rustls::Error>) -> u64 {
     let mut session = [0; 8];
     export(&mut session[2..]).unwrap();

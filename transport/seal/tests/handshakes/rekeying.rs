@@ -1,17 +1,18 @@
 //! Later generations of keys (SEAL-4).
 
-use crate::network::{End, assert_connected, connect};
+use crate::network::{End, START, assert_connected, connect};
 use apus_seal::stub::{StubKeys, StubNegotiator, StubPolicy};
-use apus_seal::{Exhausted, OpenError, Opener, REKEY_AFTER_NANOS, Sealer, WINDOW, association};
+use apus_seal::{Exhausted, OpenError, Opener, REKEY_AFTER, Sealer, WINDOW, association};
 use apus_wire::HEADER_LEN;
 use proptest::prelude::*;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// Both ends of an association whose keys may seal `limit` packets.
+/// Returns both ends of an association whose keys may seal `limit` packets.
 fn pair(limit: u64) -> [(Sealer, Opener); 2] {
     [true, false].map(|is_client| {
         let keys = StubKeys::new(99, is_client, limit);
-        association(1 << 40, is_client, keys.pair(), Box::new(keys), 0)
+        association(1 << 40, is_client, keys.pair(), Box::new(keys), START)
     })
 }
 
@@ -45,9 +46,9 @@ fn keys_are_replaced_by_count_and_the_peer_follows() {
 #[test]
 fn keys_are_replaced_after_an_hour() {
     let mut ends = pair(1 << 30);
-    ends[0].0.rekey_if_old(REKEY_AFTER_NANOS - 1);
+    ends[0].0.rekey_if_old(REKEY_AFTER - Duration::from_nanos(1));
     assert_eq!(ends[0].0.rekeys(), 0);
-    ends[0].0.rekey_if_old(REKEY_AFTER_NANOS);
+    ends[0].0.rekey_if_old(REKEY_AFTER);
     assert_eq!(ends[0].0.rekeys(), 1);
     let packet = seal(&mut ends[0], b"a").unwrap();
     assert_eq!(open(&mut ends[1], &packet), Ok(HEADER_LEN + 1));
@@ -56,12 +57,12 @@ fn keys_are_replaced_after_an_hour() {
     assert_eq!(open(&mut ends[0], &back), Ok(HEADER_LEN + 1));
 }
 
-/// PHASE-2: a peer that does not answer does not make the key seal more than it may.
+/// PHASE-2: the key's limit holds even if the peer never answers.
 #[test]
 fn a_key_ends_at_its_limit() {
     let mut ends = pair(8);
     let sealed = (0..100).take_while(|_| seal(&mut ends[0], b"a").is_ok()).count();
-    // The first key and the second, of which the peer has opened nothing.
+    // The first key and the second; the peer has opened no packet of the second.
     assert_eq!(sealed, 4 + 8);
 }
 
@@ -70,11 +71,11 @@ fn a_key_ends_at_its_limit() {
 fn an_old_key_opens_late_packets_for_a_while_and_no_later_ones() {
     let mut ends = pair(1 << 30);
     let late: Vec<_> = (0..3).map(|_| seal(&mut ends[0], b"late").unwrap()).collect();
-    ends[0].0.rekey_if_old(REKEY_AFTER_NANOS);
+    ends[0].0.rekey_if_old(REKEY_AFTER);
     let first = seal(&mut ends[0], b"new").unwrap();
     assert!(open(&mut ends[1], &first).is_ok());
     assert!(open(&mut ends[1], &late[0]).is_ok());
-    // A host that has learnt the old key makes a packet of a new number.
+    // A host with the old key forges a packet with a new number.
     let old = StubKeys::new(99, true, 1).pair().local;
     let forge = |number: u64| {
         let mut packet = vec![0; HEADER_LEN];
@@ -115,11 +116,12 @@ fn forged_packets_and_garbage_are_refused() {
 }
 
 proptest! {
-    /// Whatever is lost, late or repeated: each packet is opened at most once, and both ends always get through again.
+    /// With any loss, delay and duplication, each packet is opened at most once, and both ends can
+    /// always communicate afterwards.
     #[test]
     fn associations_survive_any_network(steps in prop::collection::vec((0u8..4, 0usize..64), 1..600)) {
         let mut ends = pair(1 << 30);
-        let mut time = 0;
+        let mut time = START;
         let mut flying: Vec<(usize, Vec<u8>)> = Vec::new();
         let mut opened = std::collections::BTreeSet::new();
         for (kind, which) in steps {
@@ -127,7 +129,7 @@ proptest! {
                 0 | 1 => {
                     let sender = usize::from(kind);
                     if which == 0 {
-                        time += REKEY_AFTER_NANOS;
+                        time += REKEY_AFTER;
                         ends[sender].0.rekey_if_old(time);
                     }
                     if let Ok(packet) = seal(&mut ends[sender], &[kind]) {
@@ -146,7 +148,7 @@ proptest! {
         }
         let before = ends[0].0.rekeys();
         for _ in 0..40 {
-            time += REKEY_AFTER_NANOS;
+            time += REKEY_AFTER;
             ends[0].0.rekey_if_old(time);
             for sender in [0, 1] {
                 let packet = seal(&mut ends[sender], b"x").unwrap();
@@ -162,7 +164,7 @@ fn handshakes_of_the_stub_lead_to_keys_and_their_limits_hold() {
     let policy = StubPolicy { name: 5, trust: 6, limit: 32 };
     let stub = |seed| Arc::new(StubNegotiator::new(policy, seed));
     let mut ends = [End::new(1, stub(1)), End::new(2, stub(2))];
-    connect(&mut ends, 0);
+    connect(&mut ends, START);
     for _ in 0..200 {
         assert_connected(&mut ends);
     }

@@ -1,11 +1,11 @@
-//! What must hold: each packet that is opened was sealed by the peer, and is opened once.
+//! Checker: each opened packet was sealed by the peer and is opened once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who has sealed and opened what. A packet of the protocol has a serial number as its content.
+/// Record of sealed and opened packets. The content of a packet is its serial number.
 #[derive(Debug, Default)]
 pub(crate) struct Checker {
-    /// Sender of each serial number that was sealed.
+    /// Sender of each sealed serial number.
     sealed: BTreeMap<u64, usize>,
     opened: BTreeSet<u64>,
     /// Session, sender and number of each packet.
@@ -13,7 +13,7 @@ pub(crate) struct Checker {
 }
 
 impl Checker {
-    /// End `sender` has sealed `serial` in `session`, as the packet with this number.
+    /// Records that end `sender` sealed `serial` in `session`, under this packet number.
     pub(crate) fn sealed(
         &mut self,
         seed: u64,
@@ -29,7 +29,7 @@ impl Checker {
         self.sealed.insert(serial, sender);
     }
 
-    /// End `receiver` has opened a packet with this content.
+    /// Records that end `receiver` opened a packet with this content.
     pub(crate) fn opened(&mut self, seed: u64, receiver: usize, serial: u64) {
         match self.sealed.get(&serial) {
             Some(sender) if *sender != receiver => {}

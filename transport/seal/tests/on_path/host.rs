@@ -1,4 +1,4 @@
-//! The host on the path: what it does with each packet, and what it makes itself.
+//! The host on the path: modifies packets in flight and injects its own.
 
 use apus_seal::PacketCipher;
 use apus_seal::stub::{StubCipher, StubKeys};
@@ -19,20 +19,20 @@ impl Dice {
     }
 }
 
-/// A packet on its way to an end.
+/// A packet in flight to an end.
 pub(crate) type Flying = (usize, Vec<u8>);
 
 /// The host.
 #[derive(Debug, Default)]
 pub(crate) struct Host {
-    /// Everything that it has seen, up to a bound.
+    /// Packets seen so far, up to a bound.
     recorded: Vec<Flying>,
-    /// The numbers of client and server in the handshakes that it has seen.
+    /// The random numbers of client and server in each handshake seen so far.
     numbers: BTreeMap<u64, [Option<u64>; 2]>,
 }
 
 impl Host {
-    /// Reads the number in a HELLO, which is in the clear.
+    /// Reads the random number in a HELLO, which is in cleartext.
     fn read_hello(&mut self, packet: &[u8]) {
         let Some(header) = SealedHeader::parse(packet) else { return };
         let cookie = if packet.get(HEADER_LEN) == Some(&1) { 32 } else { 0 };
@@ -45,7 +45,8 @@ impl Host {
         }
     }
 
-    /// Returns the first keys, in both directions, of all handshakes but those that led to one of `present`.
+    /// Returns the first keys, in both directions, of all handshakes except those of the sessions
+    /// `present`.
     pub(crate) fn learn(&self, present: &[u64]) -> Vec<u64> {
         let mut keys = Vec::new();
         for numbers in self.numbers.values() {
@@ -59,7 +60,7 @@ impl Host {
         keys
     }
 
-    /// Returns what arrives instead of `packet`.
+    /// Returns the packets that arrive instead of `packet`.
     pub(crate) fn bend(&mut self, dice: &mut Dice, (to, packet): Flying) -> Vec<Flying> {
         self.read_hello(&packet);
         if self.recorded.len() < 4_000 {
@@ -79,14 +80,14 @@ impl Host {
                 cut.truncate(dice.roll(packet.len() as u64) as usize);
                 vec![(to, cut), (to, packet)]
             }
-            // To its sender.
+            // A copy goes back to its sender.
             4 => vec![(1 - to, packet.clone()), (to, packet)],
             _ => vec![(to, packet)],
         }
     }
 
-    /// Returns a packet that no end has sent now: one of earlier, one with another number, phase or type, or one that is made with a
-    /// key.
+    /// Returns a packet that no end has just sent: an old packet, possibly with another number,
+    /// phase or type, or a packet forged with a leaked key.
     pub(crate) fn inject(&self, dice: &mut Dice, learnt: &[u64]) -> Option<Flying> {
         let at = dice.roll(self.recorded.len() as u64) as usize;
         let (to, mut packet) = self.recorded.get(at)?.clone();
@@ -110,7 +111,7 @@ impl Host {
                 packet.truncate(HEADER_LEN);
                 packet[11] = 0x10;
                 SealedHeader::seal(&mut packet, number, dice.roll(2) == 1);
-                // A serial number that no end has sealed.
+                // A serial number that no end seals.
                 let mut content = u64::MAX.to_le_bytes();
                 let tag = StubCipher::new(key, 1).seal(number, &packet, &mut content)?;
                 packet.extend(content);

@@ -1,14 +1,15 @@
-//! Two endpoints and a host on the path between them, which records, drops, delays, reorders, repeats, changes and injects
-//! packets, and learns old keys. With the stub cipher, so that a run makes many packets; everything follows from the seed.
+//! Two endpoints and a host on the path between them that records, drops, delays, reorders,
+//! repeats, modifies and injects packets, and obtains old keys. Uses the stub cipher so that a run
+//! has many packets; everything follows from the seed.
 //!
-//! Checked in each step, as promises of the specification:
+//! Promises of the specification checked in each step:
 //!
-//! - what is opened was sealed by the peer, and is opened once (SEAL-5);
+//! - each opened packet was sealed by the peer and is opened once (SEAL-5);
 //! - no number is used twice with a key (SEAL-3);
-//! - a key that the host has learnt opens and forges nothing of later associations, and nothing that its holder did not also have (SEAL-4, SEAL-16);
-//! - when the host leaves the packets alone, both ends talk again.
+//! - a leaked key opens and forges no packet of a later association (SEAL-4, SEAL-16);
+//! - once the host stops interfering, both ends communicate again.
 //!
-//! `APUS_SEAL_SEEDS=1000` runs more seeds than the usual few; the seed of a failure is in its message.
+//! `APUS_SEAL_SEEDS=1000` runs more seeds; the message of a failure contains the seed.
 
 mod checker;
 mod host;

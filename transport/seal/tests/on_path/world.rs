@@ -1,14 +1,15 @@
-//! Two endpoints that talk, and may be restarted, over a network that the host bends.
+//! Two endpoints that communicate, and may restart, over a network that the host disturbs.
 
 use crate::checker::Checker;
 use crate::host::{Dice, Flying, Host};
 use apus_seal::stub::{StubNegotiator, StubPolicy};
-use apus_seal::{Handshakes, Limits, Opener, REKEY_AFTER_NANOS, SealEvent, Sealer};
+use apus_seal::{Handshakes, Limits, Opener, REKEY_AFTER, SealEvent, Sealer};
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-const MILLIS: u64 = 1_000_000;
+const MILLIS: Duration = Duration::from_millis(1);
 
 /// An endpoint.
 struct End {
@@ -18,7 +19,7 @@ struct End {
     openers: Vec<Opener>,
 }
 
-/// What a world has seen.
+/// Totals of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) packets: u64,
@@ -30,7 +31,7 @@ pub(crate) struct Totals {
 pub(crate) struct World {
     seed: u64,
     dice: Dice,
-    now: u64,
+    now: Duration,
     ends: [End; 2],
     host: Host,
     flying: Vec<Flying>,
@@ -50,7 +51,7 @@ impl World {
         Self {
             seed,
             dice: Dice(seed),
-            now: 0,
+            now: Duration::ZERO,
             ends: [0, 1].map(|end| new_end(seed, end, 0)),
             host: Host::default(),
             flying: Vec::new(),
@@ -75,7 +76,7 @@ impl World {
                 self.send(end);
             }
             20..34 if !self.flying.is_empty() => {
-                // Any of those that fly: the network reorders.
+                // Any packet in flight: the network reorders.
                 let at = self.dice.roll(self.flying.len().min(8) as u64) as usize;
                 let flying = self.flying.remove(at);
                 for (to, packet) in self.host.bend(&mut self.dice, flying) {
@@ -97,19 +98,20 @@ impl World {
                 let end = self.dice.roll(2) as usize;
                 if let Some(sealer) = &mut self.ends[end].sealer {
                     let before = sealer.rekeys();
-                    sealer.rekey_if_old(self.now + REKEY_AFTER_NANOS * (1 + self.totals.packets));
+                    let hours = 1 + self.totals.packets as u32;
+                    sealer.rekey_if_old(self.now + REKEY_AFTER * hours);
                     self.totals.rekeys += sealer.rekeys() - before;
                 }
             }
             _ => {
-                self.now += self.dice.roll(30) * MILLIS;
+                self.now += self.dice.roll(30) as u32 * MILLIS;
                 self.tick();
             }
         }
     }
 
-    /// Sessions whose first keys still open something: those of both associations of each end, until its peer is two generations
-    /// further.
+    /// Sessions whose first keys still open packets: both associations of each end, until the peer
+    /// is two generations ahead.
     fn sessions_in_use(&self) -> Vec<u64> {
         let openers = self.ends.iter().flat_map(|end| &end.openers);
         let young = openers.filter(|opener| opener.rekeys() < 2);
@@ -123,7 +125,7 @@ impl World {
         }
     }
 
-    /// End `end` sends a packet of the protocol, or begins a handshake if it has no keys.
+    /// End `end` sends a packet of the protocol, or starts a handshake if it has no keys.
     fn send(&mut self, end: usize) {
         let peer = address(1 - end);
         let Some(sealer) = &mut self.ends[end].sealer else {
@@ -147,7 +149,7 @@ impl World {
         self.flying.push((1 - end, packet));
     }
 
-    /// A packet arrives at end `to`, from the other end as its address says.
+    /// Delivers a packet to end `to`, with the other end's address as its source.
     fn arrive(&mut self, to: usize, packet: &[u8]) {
         let from = address(1 - to);
         let Some(header) = SealedHeader::parse(packet) else { return };
@@ -171,8 +173,8 @@ impl World {
                     self.checker.opened(self.seed, to, u64::from_le_bytes(serial));
                 }
                 if self.is_healing && is_of_other_session && header.kind.is_none() {
-                    // Two handshakes have crossed, and each end sends in another association. The protocol does not know the session, and
-                    // has the keys dropped (SEAL-11).
+                    // Two handshakes crossed, and each end sends in another association. The
+                    // protocol rejects the session and drops the keys (SEAL-11).
                     end.handshakes.forget(from);
                     self.sort_out(to);
                 }
@@ -217,7 +219,7 @@ impl World {
         }
     }
 
-    /// The host lets everything pass: both ends must talk again.
+    /// Lets all packets pass; both ends must communicate again.
     pub(crate) fn heal(mut self) -> Totals {
         self.flying.clear();
         self.is_healing = true;
@@ -259,6 +261,7 @@ fn new_end(seed: u64, end: usize, life: u64) -> End {
     let policy = StubPolicy { name: end as u64, trust: 99, limit: 1 << 20 };
     let negotiator = StubNegotiator::new(policy, seed << 20 | life << 1 | end as u64);
     let limits = Limits::default();
-    let handshakes = Handshakes::new(Arc::new(negotiator), address(end).port(), limits, 0);
+    let handshakes =
+        Handshakes::new(Arc::new(negotiator), address(end).port(), limits, Duration::ZERO);
     End { handshakes, sealer: None, openers: Vec::new() }
 }

@@ -2,8 +2,8 @@
 //!
 //! A reservation is a unix socket with an *abstract* name (unix(7)). The system gives a name to one
 //! socket at a time and releases it with the socket, however the process ends; no file is left
-//! behind. Abstract names belong to a network namespace, as IP addresses do, so that one namespace
-//! is one host here, too.
+//! behind. Abstract names belong to a network namespace, as IP addresses do, so one namespace is
+//! one host here as well.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -29,11 +29,12 @@ impl AbstractName {
         }
     }
 
-    /// Returns whether `name` is reserved, without disturbing anyone who reserves it at this moment.
+    /// Returns whether `name` is reserved, without disturbing a concurrent reservation.
     ///
     /// # Errors
     ///
-    /// Any error of socket(2) or connect(2) but that there is no such name: whether it is reserved is not known then.
+    /// Any error of socket(2) or connect(2), except that the name does not exist. The reservation
+    /// is unknown then.
     pub(crate) fn is_reserved(name: &str) -> io::Result<bool> {
         match UnixDatagram::unbound()?.connect_addr(&address(name)?) {
             Ok(()) => Ok(true),

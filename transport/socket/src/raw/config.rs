@@ -13,8 +13,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawConfig {
     /// Address to listen on, and the Homa port. `0.0.0.0`, the default: all of the host's IPv4
-    /// addresses; `[::]`: all of its IPv6 addresses. Port 0: any free port from 32768 on, where the
-    /// kernel module takes its clients' (HM `homa.h` `HOMA_MIN_DEFAULT_PORT`).
+    /// addresses; `[::]`: all of its IPv6 addresses. Port 0: any free port from 32768 on, the range
+    /// of client ports in the kernel module (HM `homa.h` `HOMA_MIN_DEFAULT_PORT`).
     pub bind: SocketAddr,
     /// Bytes of the receive buffer to request; the granted size is in
     /// [`Capabilities::receive_buffer`](apus_driver::Capabilities::receive_buffer). Default 4 MiB,

@@ -8,7 +8,7 @@ use crate::counters::SocketCounters;
 use crate::link::mbps;
 use crate::mtu::PacketLimit;
 use crate::receive::SocketReceive;
-use crate::shared::Shared;
+use crate::shared::SharedSocket;
 use crate::transmit::{SocketTransmit, TransmitOptions};
 use apus_driver::{Capabilities, Driver, ReceiveHalf, TransmitHalf};
 
@@ -29,7 +29,7 @@ use crate::raw::socket::{self, Opened};
 /// ```
 #[derive(Debug)]
 pub struct Raw {
-    shared: Arc<Shared>,
+    shared: Arc<SharedSocket>,
     local: SocketAddr,
     first_id: u64,
     limit: PacketLimit,
@@ -63,7 +63,7 @@ impl Raw {
         let options =
             TransmitOptions { segments: 1, priorities: opened.priorities, chooses_source: any };
         Ok(Self {
-            shared: Arc::new(Shared::new(socket, family, carrier).owning((port, ids))),
+            shared: Arc::new(SharedSocket::new(socket, family, carrier).owning((port, ids))),
             local,
             first_id,
             limit: PacketLimit::new(config.max_ip_packet, carrier),
@@ -73,8 +73,8 @@ impl Raw {
     }
 
     /// Returns the first RPC id for an endpoint on this driver, which increments its ids by two. No
-    /// other endpoint of this host uses these ids while the driver, or one of its halves, lives,
-    /// and none has used them before.
+    /// other endpoint of this host uses these ids while the driver or one of its halves lives, and
+    /// none has used them before.
     #[must_use]
     pub const fn first_id(&self) -> u64 {
         self.first_id

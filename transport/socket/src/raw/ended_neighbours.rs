@@ -1,8 +1,8 @@
-//! Answers for endpoints over raw IP of this host that have ended (RPC-19): their servers ask for acks without end.
+//! Answers for ended raw-IP endpoints of this host (RPC-19), whose servers request acks forever.
 //!
-//! Each endpoint over raw IP has a thread for that, which sleeps: one of the host answers, and the others try once in a
-//! [`PERIOD`] to take its place ([ADR 38](../../../../docs/adr/0038-one-endpoint-answers-for-those-that-ended.md)). A thread
-//! of its own, so that a flood of questions about the dead takes no time from the living.
+//! Each raw-IP endpoint has a thread for that, which sleeps: one thread of the host answers, and
+//! the others try once per [`PERIOD`] to take its place (see `ended_ports`). The thread is separate,
+//! so that a flood of such requests takes no time from live endpoints.
 
 use super::ended_ports::EndedPorts;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,14 +13,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
-/// Time between two attempts to take the place of the endpoint that answers. Chosen by us: a server asks a thousand times in
-/// it about each response, which costs a network nothing that matters.
+/// Time between two attempts to take the place of the answering endpoint. Chosen by us: in that
+/// time a server requests each ack a thousand times, a negligible load for a network.
 const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Returns the answer to a packet for an endpoint that has ended; `None` if there is none.
 pub type AnswerForEnded<A> = fn(&[u8]) -> Option<A>;
 
-/// The thread, which ends with this.
+/// The thread, which ends with this value.
 #[derive(Debug)]
 pub struct EndedNeighbours {
     stop: Option<UnixStream>,
@@ -47,12 +47,12 @@ impl EndedNeighbours {
 impl Drop for EndedNeighbours {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // It never panics on purpose, and a panic here would hide the first one.
+        // The thread does not panic by design, and a panic here would hide the first one.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// What ended a sleep.
+/// The event that ended a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WakeReason {
     Stopped,
@@ -63,7 +63,7 @@ enum WakeReason {
 /// Waits for its turn, and answers, until the other end of `stopped` is closed.
 fn run<A: AsRef<[u8]>>(address: SocketAddr, answer: AnswerForEnded<A>, stopped: &UnixStream) {
     loop {
-        // A socket that the system refuses, or breaks, is opened again after a while.
+        // If the socket cannot be opened or fails, it is opened again after a while.
         if let Ok(Some(ports)) = EndedPorts::open(address)
             && answer_all(ports, answer, stopped) == WakeReason::Stopped
         {
@@ -101,7 +101,7 @@ fn sleep(
         Ok(0) => WakeReason::TimeUp,
         Ok(_) if !fds[0].revents().is_empty() => WakeReason::Stopped,
         Ok(_) | Err(Errno::INTR) => WakeReason::Readable,
-        // poll(2) fails only for wrong arguments, or without memory.
+        // poll(2) fails only for invalid arguments or lack of memory.
         Err(_) => WakeReason::Stopped,
     }
 }

@@ -1,18 +1,21 @@
-//! Packets for endpoints of this host that have ended.
+//! Packets for ended endpoints of this host.
 //!
-//! A server of the kernel module asks the client of a response for its acknowledgment every millisecond, without end
-//! (HM `homa_timer.c` `homa_timer_check_rpc`). If the client's process was killed, no socket has its port, and as long as any
-//! other socket of the protocol is open, the system does not answer either. One process of the host therefore answers in
-//! place of those that ended ([ADR 38](../../../../docs/adr/0038-one-endpoint-answers-for-those-that-ended.md)).
+//! A server of the kernel module requests the acknowledgment of a response from its client every
+//! millisecond, forever (HM `homa_timer.c` `homa_timer_check_rpc`). If the client's process was
+//! killed, no socket has its port, and while any other socket of the protocol is open, the system
+//! does not answer either. Therefore one process of the host answers in place of the ended
+//! endpoints. The port decides, not the id, whose range passes from process to process. Rationale:
+//! answers by every endpoint would wake all processes of the host; a million NEED_ACKs arrived in
+//! 40 seconds.
 //!
 //! # Invariants
 //!
-//! - **ENDED-1** At most one socket of a host and protocol receives these packets: it holds a name
+//! - **ENDED-1** At most one socket per host and protocol receives these packets: it holds a name
 //!   ([`crate::raw::abstract_name`]).
-//! - **ENDED-2** No packet is passed on whose port an endpoint of the host has at any moment between its arrival and the
-//!   check, or had when the packet was sent and has still. Whether the port is reserved is checked after the packet has
-//!   been received; a call has the port of its endpoint from its first packet to its end, and an endpoint holds its port for
-//!   as long as it lives.
+//! - **ENDED-2** A packet is never passed on if an endpoint of the host has its port at any moment
+//!   between its arrival and the check, or has had it since the packet was sent. The check follows
+//!   the receive; a call uses the port of its endpoint from its first packet to its end, and an
+//!   endpoint holds its port while it lives.
 
 use std::collections::HashMap;
 use std::io;
@@ -33,16 +36,17 @@ use crate::raw::filter;
 use crate::raw::port::{Port, protocol};
 use crate::raw::socket::{new_socket, not_opened, system};
 use crate::receive::SocketReceive;
-use crate::shared::Shared;
+use crate::shared::SharedSocket;
 use crate::transmit::{SocketTransmit, TransmitOptions};
 
-/// Bytes of the socket's buffers. Chosen by us: some hundred packets, which are repeated if they are dropped.
+/// Bytes of the socket's buffers. Chosen by us: a few hundred packets; dropped packets are
+/// repeated.
 const BUFFER: usize = 1 << 17;
 
-/// Packets that are answered at a time.
+/// Packets answered at a time.
 const BATCH: usize = 64;
 
-/// The packets for ports of this host that no endpoint has, as far as they ask for acknowledgments.
+/// Receives requests for acknowledgments to ports of this host that no endpoint has.
 #[derive(Debug)]
 pub struct EndedPorts {
     family: Family,
@@ -51,12 +55,12 @@ pub struct EndedPorts {
 }
 
 impl EndedPorts {
-    /// Opens a socket for the protocol of `address`, on all addresses of the host; `None` if another endpoint of the host
-    /// has done so.
+    /// Opens a socket for the protocol of `address`, on all addresses of the host; `None` if
+    /// another endpoint of the host has done so.
     ///
     /// # Errors
     ///
-    /// [`RawOpenError`] if the process lacks CAP_NET_RAW, or the system refuses something else.
+    /// [`RawOpenError`] if the process lacks CAP_NET_RAW, or another operation fails.
     pub fn open(address: SocketAddr) -> Result<Option<Self>, RawOpenError> {
         let family = Family::of(canonical(address));
         let all: IpAddr = match family {
@@ -75,24 +79,24 @@ impl EndedPorts {
         size_buffers(&socket, BUFFER, BUFFER);
         forbid_fragments(&socket, family).map_err(failed("forbid fragments on"))?;
         if family == Family::V6 {
-            // The answer must come from the address that was asked.
+            // The answer must leave from the packet's destination address.
             set_option(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)
                 .map_err(|error| failed("receive destinations on")(error.into()))?;
         }
         let carrier = Carrier::Ip { port: None, any: true };
         let options = TransmitOptions { segments: 1, priorities: false, chooses_source: true };
-        let shared = Arc::new(Shared::new(socket, family, carrier).owning(name));
+        let shared = Arc::new(SharedSocket::new(socket, family, carrier).owning(name));
         let limit = PacketLimit::new(crate::mtu::MINIMUM, carrier);
         let transmit = SocketTransmit::new(shared.clone(), limit, options);
         Ok(Some(Self { family, transmit, receive: SocketReceive::of_short_packets(shared) }))
     }
 
-    /// Passes each packet that has arrived for a port that no endpoint has to `answer`, and sends what it returns to the
-    /// sender, from the address that the packet was sent to.
+    /// Passes each received packet for an unused port to `answer`, and sends the returned packet to
+    /// the sender, from the destination address of the request.
     ///
     /// # Errors
     ///
-    /// The system's; the socket is of no use then.
+    /// The system's error; the socket is unusable then.
     pub fn answer<A: AsRef<[u8]>>(
         &mut self,
         mut answer: impl FnMut(&[u8]) -> Option<A>,
@@ -102,7 +106,7 @@ impl EndedPorts {
             self.receive.drain(&mut |Arrival { from, to, packet, .. }| {
                 arrivals.push((from, to, packet.to_vec()));
             });
-            // ENDED-2: each port is checked once for all packets that have been received before.
+            // ENDED-2: each port is checked once for all packets received before.
             let mut reserved = HashMap::new();
             for (from, to, packet) in arrivals {
                 let Some((_, port)) = ports(&packet) else { continue };

@@ -1,10 +1,10 @@
-//! Socket filters: only packets for the driver's port wake it, and only NEED_ACKs for endpoints of apus wake a process that
-//! answers for those that have ended.
+//! Socket filters: a driver wakes only for packets to its port, and a process that answers for
+//! ended endpoints wakes only for NEED_ACKs to endpoints of apus.
 //!
 //! A classic BPF program in the system (socket(7), SO_ATTACH_FILTER) checks each packet of the
-//! protocol and passes those that are wanted. ICMP errors do not pass the filter; they enter
-//! the socket's error queue. `Carrier` discards those of other processes' packets, by the source
-//! port of the returned packet.
+//! protocol and passes the relevant ones. ICMP errors bypass the filter; they enter the socket's
+//! error queue. `Carrier` discards errors about other processes' packets, by the source port of the
+//! returned packet.
 
 use crate::address::Family;
 use socket2::SockFilter;
@@ -18,7 +18,7 @@ const LOAD_AT_INDEX: u16 = 0x48;
 const LOAD_AT: u16 = 0x28;
 /// Jumps by `jt` if the loaded value is k, else by `jf`: `BPF_JMP|BPF_JEQ|BPF_K`.
 const IF_EQUAL: u16 = 0x15;
-/// Returns: keeps k bytes of the packet: `BPF_RET|BPF_K`.
+/// Returns and keeps k bytes of the packet: `BPF_RET|BPF_K`.
 const KEEP: u16 = 0x06;
 
 /// Loads a byte at index + k: `BPF_LD|BPF_B|BPF_IND`.
@@ -28,7 +28,8 @@ const LOAD_BYTE_AT: u16 = 0x30;
 /// Jumps by `jt` if the loaded value has any bit of k, else by `jf`: `BPF_JMP|BPF_JSET|BPF_K`.
 const IF_ANY_BIT: u16 = 0x45;
 
-/// Offset of the destination port in a packet. Source: docs/reference/homa-module.md, *Common header*, as of the others.
+/// Offset of the destination port in a packet. Source, also of the other offsets:
+/// docs/reference/homa-module.md, *Common header*.
 const DESTINATION: u32 = 2;
 /// Offset of the packet type.
 const TYPE: u32 = 11;
@@ -42,9 +43,9 @@ const SENDER_ID: (u32, u32) = (20, 27);
 pub(crate) fn for_port(port: u16, family: Family) -> Vec<SockFilter> {
     let step = |code, k| SockFilter::new(code, 0, 0, k);
     let load = match family {
-        // The packet begins with the IP header, as the socket receives it: raw(7).
+        // The packet starts with the IP header, as the socket receives it: raw(7).
         Family::V4 => vec![step(LOAD_IP_HEADER_LEN, 0), step(LOAD_AT_INDEX, DESTINATION)],
-        // The packet begins without the IP header.
+        // The packet starts after the IP header.
         Family::V6 => vec![step(LOAD_AT, DESTINATION)],
     };
     let decide =
@@ -52,8 +53,8 @@ pub(crate) fn for_port(port: u16, family: Family) -> Vec<SockFilter> {
     load.into_iter().chain(decide).collect()
 }
 
-/// Returns the program that passes NEED_ACKs of servers about ids of the ranges of this host, which have their highest bit
-/// ([`ids`](crate::raw::ids)), whatever port they are for.
+/// Returns the program that passes NEED_ACKs, for any port, from servers about ids of this host's
+/// ranges, whose highest bit is set ([`ids`](crate::raw::ids)).
 pub(crate) fn for_need_acks(family: Family) -> Vec<SockFilter> {
     let step = |code, k| SockFilter::new(code, 0, 0, k);
     let (index, load) = match family {
@@ -66,7 +67,7 @@ pub(crate) fn for_need_acks(family: Family) -> Vec<SockFilter> {
         step(load, SENDER_ID.0),
         SockFilter::new(IF_ANY_BIT, 0, 3, 0x80),
         step(load, SENDER_ID.1),
-        // The lowest bit says that a server sends.
+        // The lowest bit marks a packet from a server.
         SockFilter::new(IF_ANY_BIT, 0, 1, 0x01),
         step(KEEP, u32::MAX),
         step(KEEP, 0),

@@ -12,13 +12,13 @@
 //!
 //! - A *range* belongs to one endpoint at a time, which holds the range's name
 //!   ([`crate::raw::abstract_name`]) while it is open.
-//! - An endpoint begins at the time since the host was started, in units of [`UNIT`], and counts
-//!   from there. A call takes more time than a unit, so a later endpoint with the same range begins
-//!   above all ids that were used there. That clock is never set.
+//! - An endpoint starts at the time since the host was started, in units of [`UNIT`], and counts up
+//!   from there. A call takes longer than a unit, so a later endpoint with the same range starts
+//!   above all used ids of the range. That clock is never set.
 //! - The *offset* is random for each start of the host and each network namespace: after a restart
-//!   ids begin elsewhere. Ids from before the restart are then repeated only by chance: 10^9 calls
-//!   before it and 10^9 after it have one in common in two cases of a million.
-//! - Bit 63 is set: the kernel module on the same host counts from 2 up and does not get there.
+//!   ids start elsewhere. An id from before the restart is then reused only by chance: with 10^9
+//!   calls before it and 10^9 after it, the probability is two in a million.
+//! - Bit 63 is set: the kernel module on the same host counts up from 2 and never reaches it.
 
 use std::fs;
 use std::io;
@@ -32,10 +32,10 @@ use crate::raw::abstract_name::AbstractName;
 pub(crate) const RANGES: u64 = 1 << RANGE_BITS;
 const RANGE_BITS: u32 = 11;
 
-/// Bits of the id that count, without its lowest bit.
+/// Bits of the id that form the counter, without the lowest bit.
 const COUNT_BITS: u32 = 51;
 
-/// Bits of offset and of time; their sum has one more.
+/// Bits of the offset and of the time; their sum has one more.
 const PART_BITS: u32 = COUNT_BITS - 1;
 
 /// Nanoseconds of one step of the clock. Chosen by us: no endpoint makes 7.8 million calls in a
@@ -44,10 +44,10 @@ const UNIT: u64 = 128;
 
 const _: () = assert!(1 + RANGE_BITS + COUNT_BITS + 1 == 64);
 
-/// A range of ids that no other endpoint of this host has.
+/// A range of ids reserved for one endpoint of this host.
 #[derive(Debug)]
 pub(crate) struct IdRange {
-    /// The first id, which is even, as all ids of clients are.
+    /// The first id; even, as all ids of clients.
     pub(crate) first: u64,
     _name: AbstractName,
 }
@@ -67,7 +67,7 @@ impl IdRange {
     }
 }
 
-/// Returns the first id of an endpoint that takes `range` when the host has been up for `uptime`
+/// Returns the first id of an endpoint that reserves `range` when the host has been up for `uptime`
 /// nanoseconds.
 const fn id(range: u64, offset: u64, uptime: u64) -> u64 {
     let part = (1 << PART_BITS) - 1;
@@ -84,7 +84,7 @@ fn uptime() -> u64 {
 /// Returns a number that is equal for all processes of a network namespace until the host is
 /// restarted.
 fn offset() -> u64 {
-    // Without /proc, all processes read nothing.
+    // Without /proc, all processes read an empty string.
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |namespace| namespace.ino());
     // A random number in hexadecimal digits; the last hyphen is followed by 48 bits.
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_range_that_is_reserved_again_begins_above() {
-        // Other tests may reserve the range meanwhile; ids of a range only rise in any case.
+        // Other tests may reserve the range at the same time; ids of a range still only rise.
         let mut highest = BTreeMap::new();
         for _ in 0..100 {
             let ids = IdRange::reserve().unwrap().unwrap();

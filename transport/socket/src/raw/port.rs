@@ -1,7 +1,7 @@
 //! Homa ports of a host.
 //!
 //! Raw sockets have no ports, so this module ensures that no two endpoints of a host use the same
-//! one.
+//! port.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -12,10 +12,10 @@ use crate::address::Family;
 use crate::raw::abstract_name::AbstractName;
 
 /// The first port for drivers that accept any. HM `homa.h` `HOMA_MIN_DEFAULT_PORT`: the kernel
-/// module takes its clients' from there on.
+/// module's client ports start there.
 const FIRST_FREE: u16 = 0x8000;
 
-/// A port that no other driver of this host has, for one of the two protocols.
+/// A port reserved for one driver of this host, for one of the two protocols.
 #[derive(Debug)]
 pub(crate) struct Port {
     pub(crate) number: u16,
@@ -29,15 +29,15 @@ impl Port {
         Ok(name.map(|name| Self { number, _name: name }))
     }
 
-    /// Returns whether an endpoint of this host has the port `number`; also if that cannot be found out.
+    /// Returns whether an endpoint of this host has the port `number`; `true` if that is unknown.
     pub(crate) fn is_reserved(number: u16, family: Family) -> bool {
         AbstractName::is_reserved(&name(number, family)).unwrap_or(true)
     }
 
     /// Reserves any free port; `None` if there is none.
     pub(crate) fn reserve_any(family: Family) -> io::Result<Option<Self>> {
-        // Begins at a random port: a caller of a port that was closed must not reach another
-        // process at once.
+        // Starts at a random port, so that callers of a closed port do not reach another process
+        // immediately.
         let begin = RandomState::new().build_hasher().finish().to_le_bytes();
         let begin = u16::from_le_bytes([begin[0], begin[1]]);
         for step in 0..FIRST_FREE {
@@ -55,7 +55,7 @@ fn name(number: u16, family: Family) -> String {
     format!("{}/port/{number}", protocol(family))
 }
 
-/// Returns what names of one of the two protocols begin with.
+/// Returns the prefix of names of one of the two protocols.
 pub(crate) const fn protocol(family: Family) -> &'static str {
     match family {
         Family::V4 => "ipv4",

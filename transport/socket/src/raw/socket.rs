@@ -53,14 +53,14 @@ pub(crate) fn open(config: &RawConfig) -> Result<Opened, RawOpenError> {
     let port = reserve(bind, family)?;
     let ids = IdRange::reserve().map_err(failed("reserve ids for"))?;
     let ids = ids.ok_or(RawOpenError::TooManyEndpoints { address: bind })?;
-    // The filter is attached before the socket is bound: from then on packets are for it.
+    // The filter is attached before the socket is bound: packets arrive from then on.
     let program = filter::for_port(port.number, family);
     socket.attach_filter(&program).map_err(failed("filter the packets for"))?;
     size_buffers(&socket, config.receive_buffer, config.send_buffer);
     forbid_fragments(&socket, family).map_err(failed("forbid fragments on"))?;
     let any = is_wildcard(bind.ip());
     let on = |level, name| set_option(socket.as_fd(), level, name, 1).is_ok();
-    // Best effort: the count of overflowed packets is diagnostic, and nothing depends on it.
+    // Best effort: the count of overflowed packets is only diagnostic.
     on(libc::SOL_SOCKET, libc::SO_RXQ_OVFL);
     let (ecn, priorities, reports) = match family {
         // Congestion mark and destination are in the IP header, which raw IPv4 sockets receive.
@@ -81,7 +81,7 @@ pub(crate) fn open(config: &RawConfig) -> Result<Opened, RawOpenError> {
         }
     };
     let mut address = bind;
-    // In the place of the port, raw IPv6 sockets require 0.
+    // Raw IPv6 sockets require 0 in place of the port.
     address.set_port(0);
     socket.bind(&address.into()).map_err(failed("bind"))?;
     let receive_buffer = socket.recv_buffer_size().map_err(failed("read the buffer size of"))?;
@@ -118,7 +118,7 @@ fn reserve(bind: SocketAddr, family: Family) -> Result<Port, RawOpenError> {
 pub(crate) fn not_opened(address: SocketAddr, source: io::Error) -> RawOpenError {
     match Errno::from_io_error(&source) {
         Some(Errno::PERM | Errno::ACCESS) => {
-            // The name by which the program was started, if the system does not know its file.
+            // Fall back to the name that the program was started with.
             let started = || std::env::args_os().next().unwrap_or_else(|| "PROGRAM".into()).into();
             let program = std::env::current_exe().unwrap_or_else(|_| started());
             RawOpenError::NotPermitted { address, program }

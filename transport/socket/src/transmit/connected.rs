@@ -1,21 +1,24 @@
-//! Connected sockets, for sends to the peers of most sends.
+//! Connected sockets for sends to frequent peers.
 //!
-//! A send through a socket that is not connected looks up its route each time. Such a peer has a
-//! socket of its own, which is connected and has the driver's port: 330 ns less of 2,670 for a small
-//! packet (docs/perf-log.md, 2026-11-28; ADR 69).
+//! A send through an unconnected socket looks up its route each time. A frequent peer therefore
+//! gets a connected socket with the driver's port, which saves 330 ns of 2,670 for a small packet
+//! (lab/log, 2026-11-28). A connected socket that
+//! receives as well gains no more on loopback, and receiving, sleeping, offload and the spreading
+//! of shards would have two sockets each. Sends above 16 KiB use the driver's socket: two buffers
+//! would fill the interface's queue.
 //!
-//! These sockets receive nothing, so that the receiving half knows nothing of them. Each is bound
-//! to a multicast address, on which Linux lets packets leave from the address of the route while it
-//! delivers only what was sent to the multicast address (`inet_bind` in `net/ipv4/af_inet.c`,
-//! `__ip4_datagram_connect` in `net/ipv4/datagram.c`, and their siblings for IPv6). Replies and ICMP errors
-//! reach the driver's socket as before.
+//! These sockets receive no packets, so the receiving half is unaffected. Each is bound to a
+//! multicast address: Linux then sends packets from the address of the route, and delivers only
+//! packets sent to the multicast address (`inet_bind` in `net/ipv4/af_inet.c`,
+//! `__ip4_datagram_connect` in `net/ipv4/datagram.c`, and their siblings for IPv6). Replies and
+//! ICMP errors reach the driver's socket as before.
 //!
 //! # Invariants
 //!
-//! - **CONNECTED-1** No packet depends on them: what one does not accept leaves through the driver's
-//!   socket, in the same flush, and the error is that socket's.
-//! - **CONNECTED-2** There are at most [`PEERS`] sockets, and one is opened for
-//!   [`ConnectOptions::after`] sends or more, whatever the peers do.
+//! - **CONNECTED-1** No packet depends on them: a packet that one of them does not accept leaves
+//!   through the driver's socket in the same flush, and that socket's error counts.
+//! - **CONNECTED-2** There are at most [`PEERS`] sockets, and at most one is opened per
+//!   [`ConnectOptions::after`] sends, for any behaviour of the peers.
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -31,51 +34,51 @@ use crate::carrier::Carrier;
 use crate::class::{self, DefaultClass};
 use crate::errors::{self, ErrorClass};
 use crate::group::{Flow, Group};
-use crate::kernel::{self, Outgoing, set_option};
+use crate::kernel::{self, OutgoingDatagram, set_option};
 use crate::open::{forbid_fragments, size_buffers};
-use crate::shared::Shared;
+use crate::shared::SharedSocket;
 
-/// Peers that are counted, and may have sockets. Chosen by us: comparing them with the peer of a
-/// send takes less than 10 ns.
+/// Number of peers that are counted and may have sockets. Chosen by us: comparing them with the
+/// peer of a send takes less than 10 ns.
 const PEERS: usize = 4;
 
-/// Most sends that are counted, in multiples of those after which a peer has a socket. A peer that has no more of
-/// them gives it up after this number of sends to others without a place. Chosen by us: with the
+/// Maximum count of a peer, in multiples of the count that earns a socket. A peer without further
+/// sends loses its place after this number of sends to uncounted peers. Chosen by us: with the
 /// default, ten milliseconds of a busy endpoint.
 const MOST_COUNTED: u32 = 4;
 
-/// Most bytes of a send that goes through such a socket. Chosen by us: looking up the route takes
-/// less than a tenth of a longer one, and long ones would fill two send buffers.
+/// Maximum length of a send through such a socket. Chosen by us: looking up the route takes less
+/// than a tenth of a longer send, and long sends would fill two send buffers.
 const SHORT: usize = 1 << 14;
 
-/// Part of the driver's send buffer that such a socket has in addition. Chosen by us: with the
-/// default, several times the longest send, and little beside what the driver's socket may queue.
+/// Send buffer of such a socket, as a fraction of the driver's. Chosen by us: with the default,
+/// several times the longest send, and little compared with the queue of the driver's socket.
 const PART_OF_BUFFER: usize = 8;
 
-/// Whole seconds for which a socket sends from the address that the system chose for it. Chosen by us: when another
-/// route becomes the best one, peers are without it for no longer, and 20 us a second are nothing.
+/// Whole seconds for which a socket keeps the source address that the system chose. Chosen by us:
+/// bounds the delay until a better route is used, at a cost of 20 us per second.
 const CHOSEN_FOR: i64 = 1;
 
-/// How sockets are opened beside the driver's.
+/// How connected sockets are opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectOptions {
-    /// Sends to a peer, less those to peers without a place, after which it has a socket. Opening
-    /// and closing one takes about 20 us, which 60 sends save. With 256, peers that never profit from
-    /// it cost their sends 80 ns each at most.
+    /// Sends to a peer, minus sends to uncounted peers, that earn it a socket. Opening and closing
+    /// a socket takes about 20 us, which 60 sends save. With 256, sends to peers that never benefit
+    /// cost at most 80 ns more each.
     pub after: u32,
     /// The address of the driver's socket.
     pub local: SocketAddr,
     /// Bytes of the send buffer that the driver requests.
     pub send_buffer: usize,
-    /// Whether the driver's socket has IP_RECVERR, without which a full interface is not reported.
+    /// Whether the driver's socket has IP_RECVERR. Without it a full interface is not reported.
     pub reports: bool,
 }
 
-/// The peers of most sends, with their sockets.
+/// The frequent peers, with their sockets.
 ///
-/// They are counted as by Misra and Gries ("Finding repeated elements", 1982): a send to a peer for
-/// which no place is free is subtracted from all that have one. So a peer of more than a fifth of
-/// the sends has a place.
+/// They are counted as by Misra and Gries ("Finding repeated elements", 1982): a send to a peer
+/// without a place, when none is free, decrements the counts of all peers with a place. A peer with
+/// more than a fifth of the sends therefore has a place.
 #[derive(Debug)]
 pub(crate) struct ConnectedPeers {
     /// `None` if no socket is ever opened.
@@ -88,7 +91,7 @@ pub(crate) struct ConnectedPeers {
 struct CountedPeer {
     to: SocketAddr,
     from: Option<IpAddr>,
-    /// Sends to it, less sends to peers without a place; at least 1.
+    /// Sends to it, minus sends to peers without a place; at least 1.
     sends: u32,
     socket: Option<ConnectedSocket>,
 }
@@ -99,26 +102,26 @@ struct ConnectedSocket {
     socket: Socket,
     family: Family,
     class: DefaultClass,
-    /// When it was opened, if another one might send from another address now: on the clock of
-    /// [`coarse_seconds`].
+    /// When it was opened, on the clock of [`coarse_seconds`], if a new socket might get another
+    /// source address.
     chosen_at: Option<i64>,
 }
 
 impl ConnectedPeers {
-    /// Returns no peers. Without options, none ever has a socket.
+    /// Creates an empty set of peers. Without options, none ever has a socket.
     pub(crate) const fn new(options: Option<ConnectOptions>) -> Self {
         Self { options, peers: ArrayVec::new_const() }
     }
 
-    /// Sends what a group has not sent through the socket of its peer. `segment` is the size of its
-    /// packets if there are several. Returns `false` if the send is long, the peer has no socket, or
-    /// the socket does not accept it now (CONNECTED-1).
+    /// Sends the unsent packets of a group through the socket of its peer. `segment` is the size of
+    /// its packets if there are several. Returns `false` if the send is long, the peer has no
+    /// socket, or the socket does not accept it now (CONNECTED-1).
     #[inline]
     pub(super) fn send(
         &mut self,
         group: &mut Group,
         segment: Option<usize>,
-        shared: &Shared,
+        shared: &SharedSocket,
     ) -> bool {
         let Some(options) = &self.options else { return false };
         if group.unsent().len() > SHORT {
@@ -132,7 +135,7 @@ impl ConnectedPeers {
         peer.sends = (peer.sends + 1).min(options.after.saturating_mul(MOST_COUNTED));
         let result = match &mut peer.socket {
             Some(socket) if socket.is_outdated() => {
-                // The next send opens another one.
+                // The next send opens a new socket.
                 peer.socket = None;
                 return false;
             }
@@ -143,7 +146,7 @@ impl ConnectedPeers {
         match result {
             Ok(sent) => sent,
             Err(_) => {
-                // It has to earn the next socket.
+                // The peer has to earn its next socket.
                 self.peers.swap_remove(place);
                 false
             }
@@ -166,13 +169,13 @@ impl CountedPeer {
         self.to == flow.to && self.from == flow.from
     }
 
-    /// Opens the socket, for later sends: returns `false`.
+    /// Opens the socket for later sends, and returns `false`.
     ///
     /// # Errors
     ///
-    /// As of [`ConnectedSocket::open`].
+    /// Errors of [`ConnectedSocket::open`].
     #[cold]
-    fn open(&mut self, options: &ConnectOptions, shared: &Shared) -> io::Result<bool> {
+    fn open(&mut self, options: &ConnectOptions, shared: &SharedSocket) -> io::Result<bool> {
         let to = address::canonical(self.to);
         self.socket = Some(ConnectedSocket::open(to, self.from, options, &shared.socket)?);
         shared.counters.transmit.peers_connected.add(1);
@@ -181,12 +184,12 @@ impl CountedPeer {
 }
 
 impl ConnectedSocket {
-    /// Opens a socket that sends to `to` as `main`, the driver's socket, does if `from` is the address to send
-    /// from.
+    /// Opens a socket that sends to `to` exactly as `main`, the driver's socket, does with the
+    /// source address `from`.
     ///
     /// # Errors
     ///
-    /// The system refuses, or has another address to send from.
+    /// The system refuses, or would use another source address.
     fn open(
         to: SocketAddr,
         from: Option<IpAddr>,
@@ -208,10 +211,10 @@ impl ConnectedSocket {
             }
         };
         if options.reports {
-            // Without it, a packet that the interface drops counts as sent: ip(7).
+            // Without it, a packet dropped by the interface counts as sent: ip(7).
             set_option(socket.as_fd(), level, recverr, 1)?;
         }
-        // Others of this port have the address, too.
+        // Other sockets of this port have the address as well.
         socket.set_reuse_port(true)?;
         let nowhere = SocketAddr::new(nowhere, options.local.port());
         let own = options.local.ip();
@@ -229,23 +232,23 @@ impl ConnectedSocket {
         Ok(Self { socket, family, class: DefaultClass::new(), chosen_at })
     }
 
-    /// Returns whether the system may choose another address to send from now.
+    /// Returns whether the system may choose another source address now.
     #[inline]
     fn is_outdated(&self) -> bool {
         self.chosen_at.is_some_and(|chosen_at| coarse_seconds() - chosen_at > CHOSEN_FOR)
     }
 
-    /// Sends what a group has not sent. Returns `false` if the socket accepts nothing now.
+    /// Sends the unsent packets of a group. Returns `false` if the socket accepts no packets now.
     ///
     /// # Errors
     ///
-    /// The system's: the socket is of no use any more.
+    /// The system's error; the socket is unusable then.
     #[inline]
     fn send(
         &mut self,
         group: &mut Group,
         segment: Option<usize>,
-        shared: &Shared,
+        shared: &SharedSocket,
     ) -> io::Result<bool> {
         let Self { socket, family, class, .. } = self;
         let counters = &shared.counters.transmit;
@@ -255,7 +258,7 @@ impl ConnectedSocket {
         let Group { flow, control, .. } = group;
         flow.control_without_source(control, segment, class);
         let piece = [IoSlice::new(group.unsent())];
-        let message = Outgoing::to_connected(&piece, group.control.as_bytes());
+        let message = OutgoingDatagram::to_connected(&piece, group.control.as_bytes());
         counters.send_calls.add(1);
         match kernel::send(socket.as_fd(), &mut [message]) {
             Ok(_) => {
@@ -298,7 +301,7 @@ fn bind_beside_wildcard(socket: &Socket, at: SocketAddr, main: &Socket) -> io::R
     bound
 }
 
-/// Returns the address from which packets to `to` leave.
+/// Returns the source address of packets to `to`.
 fn source_to(to: SocketAddr) -> io::Result<IpAddr> {
     let socket = new_socket(to)?;
     socket.connect(&to.into())?;
@@ -317,8 +320,8 @@ mod tests {
 
     const AFTER: u32 = 5;
 
-    /// Returns a half whose peer has a socket, and its peer. The socket to test has the loopback address; `local` is
-    /// what it is said to have.
+    /// Returns a half whose peer has a socket, and its peer. The tested socket has the loopback
+    /// address; `local` is the address passed for it.
     fn connected(local: IpAddr) -> (SocketTransmit, UdpSocket) {
         let (shared, address) = testing::open();
         let local = SocketAddr::new(local, address.port());
@@ -351,7 +354,8 @@ mod tests {
         let counters = half.shared.counters();
         let before = counters.connected_sends();
         socket(&mut half).chosen_at = Some(coarse_seconds() - CHOSEN_FOR - 1);
-        // This one finds the socket outdated, the next one opens another, and the last one uses it.
+        // This send finds the socket outdated, the next one opens a new socket, and the last one
+        // uses it.
         for expected in [0, 0, 1] {
             send(&mut half, &peer, 100);
             assert_eq!(counters.connected_sends(), before + expected);
@@ -369,7 +373,7 @@ mod tests {
     fn what_the_socket_does_not_accept_leaves_at_once_all_the_same() {
         let (mut half, peer) = connected(Ipv4Addr::LOCALHOST.into());
         let counters = half.shared.counters();
-        // Shut down for writing, it refuses each send.
+        // Shut down for writing, the socket refuses each send.
         socket(&mut half).socket.shutdown(std::net::Shutdown::Write).unwrap();
         let (sent, connected) = (counters.packets_sent(), counters.connected_sends());
         for _ in 0..AFTER {

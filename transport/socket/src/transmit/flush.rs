@@ -10,10 +10,10 @@ use rustix::io::Errno;
 use super::{SocketTransmit, broken, refuse};
 use crate::errors;
 use crate::group::{Group, SendMode};
-use crate::kernel::{self, Outgoing};
+use crate::kernel::{self, OutgoingDatagram};
 use crate::submit::{Obstacle, Submitted, submit};
 
-/// Messages of one system call. Chosen by us: more saves nothing measurable, and they are on the
+/// Messages of one system call. Chosen by us: more have no measurable benefit, and they are on the
 /// stack.
 const MESSAGES: usize = 32;
 
@@ -49,7 +49,8 @@ impl SocketTransmit {
         }
     }
 
-    /// Sends staged packets through the socket of their peer if they are one send. Returns whether it did.
+    /// Sends staged packets through their peer's socket if they fit in one send. Returns whether it
+    /// did.
     #[inline]
     fn send_connected(&mut self) -> bool {
         let segments = self.options.segments;
@@ -65,8 +66,8 @@ impl SocketTransmit {
         is_sent
     }
 
-    /// Makes one send of the first group if it leaves from another port. Returns `false` if it does not, or is left to the driver's
-    /// own port (SPRAY-1).
+    /// Makes one send of the first group if it uses a spray port. Returns `false` if it does not,
+    /// or if the driver's own port must send it (SPRAY-1).
     #[inline]
     fn send_sprayed(&mut self) -> bool {
         let segments = self.options.segments;
@@ -91,7 +92,7 @@ impl SocketTransmit {
     #[inline]
     fn submit_waiting(&mut self) -> Submitted {
         let fd = self.shared.as_fd();
-        let call = |messages: &mut [Outgoing<'_>]| kernel::send(fd, messages);
+        let call = |messages: &mut [OutgoingDatagram<'_>]| kernel::send(fd, messages);
         let segments = self.options.segments;
         match self.staging.waiting() {
             // One send, the usual case when the load is low.
@@ -118,7 +119,7 @@ impl SocketTransmit {
     #[inline]
     fn sent(&mut self, count: usize) {
         let counters = &self.shared.counters.transmit;
-        // The value for which the sends were cut, even if it changes below.
+        // The segment size used for these sends, even if it changes below.
         let segments = self.options.segments;
         let mut left = count;
         for group in self.staging.waiting() {
@@ -129,7 +130,7 @@ impl SocketTransmit {
                 left -= 1;
             }
             if group.is_done() && group.mode == (SendMode::OneByOne { refused: false }) {
-                // The packets were accepted one by one, so segmentation was the problem: stop using
+                // The packets were accepted one by one, so segmentation was the problem. Stop using
                 // it.
                 self.options.segments = 1;
             }
@@ -174,8 +175,8 @@ fn is_one_send(group: &Group, segments: usize) -> bool {
 
 /// Returns the message that sends `piece` of the group.
 #[inline]
-fn message<'a>(group: &'a Group, piece: &'a IoSlice<'a>) -> Outgoing<'a> {
-    Outgoing::new(&group.name, std::slice::from_ref(piece), group.control.as_bytes())
+fn message<'a>(group: &'a Group, piece: &'a IoSlice<'a>) -> OutgoingDatagram<'a> {
+    OutgoingDatagram::new(&group.name, std::slice::from_ref(piece), group.control.as_bytes())
 }
 
 /// Returns the unsent packets of the group, cut into sends.
@@ -186,7 +187,7 @@ fn sends_of(group: &Group, segments: usize) -> impl Iterator<Item = &[u8]> {
     unsent.chunks(bytes)
 }
 
-/// Returns the first unsent send of the group, which has one.
+/// Returns the first unsent send of the group; there must be one.
 #[inline]
 fn next_send(group: &Group, segments: usize) -> &[u8] {
     sends_of(group, segments).next().unwrap_or_default()
@@ -201,12 +202,12 @@ mod tests {
     use crate::carrier::Carrier;
     use crate::mtu::PacketLimit;
     use crate::receive::SocketReceive;
-    use crate::shared::Shared;
+    use crate::shared::SharedSocket;
     use crate::testing::open;
     use crate::transmit::{MAX_COPIED, TransmitOptions};
     use apus_driver::{Burst, ReceiveHalf, TransmitHalf};
 
-    fn sender() -> (SocketTransmit, Arc<Shared>) {
+    fn sender() -> (SocketTransmit, Arc<SharedSocket>) {
         let (shared, _) = open();
         let options = TransmitOptions { segments: 64, priorities: true, chooses_source: false };
         (SocketTransmit::new(shared.clone(), PacketLimit::new(9000, Carrier::Udp), options), shared)

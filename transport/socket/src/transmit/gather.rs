@@ -10,7 +10,7 @@ use super::{SocketTransmit, broken, refuse};
 use crate::cmsg::Control;
 use crate::errors;
 use crate::group::{Flow, MAX_BYTES};
-use crate::kernel::{self, Outgoing};
+use crate::kernel::{self, OutgoingDatagram};
 use crate::shared::BEGINNING;
 use crate::submit::{Obstacle, submit};
 
@@ -27,7 +27,7 @@ struct Gathered<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    /// Gathers as many packets as one send may have; none if the first one has too many pieces.
+    /// Gathers as many packets as fit in one send; none if the first one has too many pieces.
     fn take(packets: &mut BurstPackets<'a>, segments: usize) -> Self {
         let mut gathered = Self { pieces: ArrayVec::new(), packets: 0, segment: 0 };
         let mut bytes = 0;
@@ -70,7 +70,7 @@ impl SocketTransmit {
             if flow.port != 0 {
                 let counters = &self.shared.counters.transmit;
                 self.spray.control(&flow, &mut control, merged, counters);
-                let message = Outgoing::new(&name, &gathered.pieces, control.as_bytes());
+                let message = OutgoingDatagram::new(&name, &gathered.pieces, control.as_bytes());
                 if self.spray.send(flow.port, message, counters) {
                     self.count_gathered(gathered.packets);
                     continue;
@@ -79,7 +79,7 @@ impl SocketTransmit {
             }
             self.update_class();
             flow.control(&mut control, merged, &mut self.class);
-            let message = Outgoing::new(&name, &gathered.pieces, control.as_bytes());
+            let message = OutgoingDatagram::new(&name, &gathered.pieces, control.as_bytes());
             let fd = self.shared.as_fd();
             let result = submit(&mut [message], |messages| kernel::send(fd, messages));
             self.count_calls(result.calls, result.check_errors);

@@ -1,13 +1,15 @@
-//! Spray ports: sockets at other ports of the host, from which marked packets leave in turn (SEND-15).
+//! Spray ports: sockets at additional ports of the host that marked packets leave from in turn
+//! (SEND-15).
 //!
-//! A network that spreads flows by a hash of their ports (ECMP) takes what leaves from different ports over different paths. The receiver
-//! of a marked packet takes the port in its header for the sender's (WIRE-36), so that no peer answers to these sockets. A
-//! filter discards what arrives at them all the same.
+//! A network that spreads flows by a hash of their ports (ECMP) routes packets from different ports
+//! over different paths. The receiver of a marked packet uses the port in its header as the
+//! sender's (WIRE-36), so no peer answers to these sockets. A filter discards any packets that
+//! still arrive at them.
 //!
 //! # Invariants
 //!
-//! - **SPRAY-1** No packet depends on them: what one does not accept leaves through the driver's socket, in the same flush, and the error
-//!   is that socket's.
+//! - **SPRAY-1** No packet depends on them: a packet that one of them does not accept leaves
+//!   through the driver's socket in the same flush, and that socket's error counts.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,21 +25,21 @@ use crate::class::{self, DefaultClass};
 use crate::cmsg::Control;
 use crate::counters::Transmitted;
 use crate::group::{Flow, PortNumber};
-use crate::kernel::{self, Outgoing};
+use crate::kernel::{self, OutgoingDatagram};
 use crate::open::{forbid_fragments, size_buffers};
 
 /// A filter that keeps 0 bytes of each packet: `BPF_RET|BPF_K` of `linux/filter.h`.
 const DISCARD_ALL: SockFilter = SockFilter::new(0x06, 0, 0, 0);
 
-/// The other ports of a driver, from number 1 on.
+/// The spray ports of a driver, numbered from 1.
 #[derive(Debug, Default)]
 pub(crate) struct SprayPorts {
     ports: Vec<SprayPort>,
-    /// Number of the port from which the last burst left.
+    /// Number of the last burst's port.
     last: PortNumber,
 }
 
-/// A socket at another port.
+/// A socket at a spray port.
 #[derive(Debug)]
 struct SprayPort {
     socket: Socket,
@@ -46,8 +48,8 @@ struct SprayPort {
 }
 
 impl SprayPorts {
-    /// Opens up to `count` sockets at free ports of the address of `local`, with this send buffer in bytes. There are fewer if the
-    /// system refuses one.
+    /// Opens up to `count` sockets at free ports of the address of `local`, with this send buffer
+    /// in bytes. Opens fewer if the system refuses one.
     pub(crate) fn open(count: PortNumber, local: SocketAddr, send_buffer: usize) -> Self {
         let open = |_| SprayPort::open(local, send_buffer).ok();
         Self { ports: (0..count).map_while(open).collect(), last: 0 }
@@ -58,13 +60,13 @@ impl SprayPorts {
         self.ports.len()
     }
 
-    /// Returns whether the packets of a burst leave from other ports.
+    /// Returns whether the packets of a burst leave from spray ports.
     #[inline]
     pub(super) fn take(&self, burst: &Burst<'_>) -> bool {
         !self.ports.is_empty() && Header::peek_sprayed(burst.headers).is_some()
     }
 
-    /// Returns the port from which a burst leaves: the next one, if they are to leave from other ports.
+    /// Returns the source port of a burst: the next spray port if it is marked.
     pub(super) fn choose(&mut self, burst: &Burst<'_>) -> PortNumber {
         if !self.take(burst) {
             return 0;
@@ -73,7 +75,7 @@ impl SprayPorts {
         self.last
     }
 
-    /// Writes the control messages for a send of this flow, which leaves from one of these ports.
+    /// Writes the control messages for a send of this flow from a spray port.
     pub(super) fn control(
         &mut self,
         flow: &Flow,
@@ -88,11 +90,12 @@ impl SprayPorts {
         flow.control(control, segment, class);
     }
 
-    /// Sends a message from the port with this number, which is not 0. Returns `false` if the socket does not accept it.
+    /// Sends a message from the spray port with this number. Returns `false` if the socket does not
+    /// accept it.
     pub(super) fn send(
         &self,
         port: PortNumber,
-        message: Outgoing<'_>,
+        message: OutgoingDatagram<'_>,
         counters: &Transmitted,
     ) -> bool {
         counters.send_calls.add(1);
@@ -113,7 +116,7 @@ impl SprayPort {
         if family == Family::V6 {
             socket.set_only_v6(!is_wildcard(local.ip()))?;
         }
-        // Before the bind, so that nothing arrives before it.
+        // Attached before the bind, so that no packet arrives earlier.
         socket.attach_filter(&[DISCARD_ALL])?;
         socket.bind(&SocketAddr::new(local.ip(), 0).into())?;
         Ok(Self { socket, family, class: DefaultClass::new() })
@@ -135,7 +138,7 @@ mod tests {
         let (shared, address) = testing::open();
         let mut spray = SprayPorts::open(2, address, 1 << 20);
         for port in &mut spray.ports {
-            // It reaches no internet address.
+            // It cannot reach an internet address.
             port.socket = Socket::new(Domain::UNIX, Type::DGRAM.nonblocking(), None).unwrap();
         }
         let options = TransmitOptions { segments: 64, priorities: true, chooses_source: false };

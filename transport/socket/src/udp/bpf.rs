@@ -1,5 +1,6 @@
-//! Steps of classic BPF programs that choose a socket (`linux/filter.h`): the codes that `coalescing` and `spread` use. A step works on
-//! one value, an index register, 16 cells, and its constant k.
+//! Instructions of classic BPF programs that choose a socket (`linux/filter.h`), as used by
+//! `coalescing` and `spread`. An instruction works on one value, an index register, 16 cells, and
+//! its constant k.
 
 /// Loads four bytes, two or one at k: `BPF_LD|BPF_{W,H,B}|BPF_ABS`.
 pub(super) const LOAD_WORD: u16 = 0x20;
@@ -18,13 +19,14 @@ pub(super) const LOAD_INDEX: u16 = 0x61;
 pub(super) const TO_INDEX: u16 = 0x07;
 /// Adds the index: `BPF_ALU|BPF_ADD|BPF_X`.
 pub(super) const ADD_INDEX: u16 = 0x0c;
-/// Subtracts k, shifts by it, divides by it and keeps the rest: `BPF_ALU|BPF_{SUB,RSH,MOD}|BPF_K`.
+/// Subtracts k, shifts by it, or computes the remainder: `BPF_ALU|BPF_{SUB,RSH,MOD}|BPF_K`.
 pub(super) const SUBTRACT: u16 = 0x14;
 pub(super) const SHIFT_RIGHT: u16 = 0x74;
 pub(super) const MODULO: u16 = 0x94;
 /// Jumps by `jt` if the value is k, else by `jf`: `BPF_JMP|BPF_JEQ|BPF_K`.
 pub(super) const IF_EQUAL: u16 = 0x15;
-/// Jumps by `jt` if the value is k or more, or has a bit of k, else by `jf`: `BPF_JMP|BPF_{JGE,JSET}|BPF_K`.
+/// Jumps by `jt` if the value is k or more, or has a bit of k, else by `jf`:
+/// `BPF_JMP|BPF_{JGE,JSET}|BPF_K`.
 pub(super) const IF_AT_LEAST: u16 = 0x35;
 pub(super) const IF_ANY_BIT: u16 = 0x45;
 /// Jumps by `jt` if the value is greater than the index, else by `jf`: `BPF_JMP|BPF_JGT|BPF_X`.

@@ -1,14 +1,15 @@
-//! Receive coalescing: packets from the middle of long messages have a socket of their own, so that they need not wake a thread
-//! one at a time.
+//! Receive coalescing: packets from the middle of long messages have a separate socket, so that
+//! they need not wake a thread one at a time.
 //!
-//! A classic BPF program chooses the socket of each datagram. An error costs time only: an urgent packet among the others waits for
-//! [`BulkSource::max_delay`] at most.
+//! A classic BPF program chooses the socket of each datagram. A misclassification costs only time:
+//! an urgent packet among bulk packets waits for at most [`BulkSource::max_delay`].
 //!
 //! # Invariants
 //!
-//! - **COALESCE-1** A datagram is bulk only if it has one DATA packet, which is sent for the first time, has bytes before it
-//!   in its message, and bytes behind it.
-//! - **COALESCE-2** Neither socket can starve the other: of two receives in a row, one reads both, as does each that finds nothing.
+//! - **COALESCE-1** A datagram is bulk only if it consists of one DATA packet that is not a
+//!   retransmission and is neither the first nor the last of its message.
+//! - **COALESCE-2** Neither socket can starve the other: of two receives in a row, one reads both,
+//!   as does each receive that finds no packet.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,23 +23,24 @@ use super::bpf::{
 };
 use crate::receive::SocketReceive;
 
-/// Number of the socket of bulk packets, in the order in which they are bound.
+/// Number of the socket of bulk packets, in binding order.
 const BULK: u32 = 1;
 /// Number of the socket of all other packets.
 const URGENT: u32 = 0;
 
-/// Datagrams that a receive of bulk packets requests at least. Chosen by us: more than arrive in a millisecond at 40 Mbit/s.
+/// Minimum number of datagrams requested by a receive of bulk packets. Chosen by us: more than
+/// arrive in a millisecond at 40 Mbit/s.
 const LEAST_BATCH: usize = 8;
 
 // Layout of DATA packets: docs/spec/wire.md, WIRE-1 and WIRE-10.
 
-/// Offset of the packet type, and that of DATA.
+/// Offset of the packet type, and the type of DATA.
 const TYPE: (u32, u32) = (11, 0x10);
 /// Offset of the length of the message.
 const MESSAGE_LENGTH: u32 = 28;
 /// Offset of the byte that marks retransmissions.
 const RETRANSMIT: u32 = 48;
-/// Offset of the offset in the message, and what the kernel module writes if that is elsewhere.
+/// Offset of the message offset, and the kernel module's value if the offset is elsewhere.
 const OFFSET: (u32, u32) = (52, u32::MAX);
 /// Bytes of the header.
 const HEADER: u32 = 56;
@@ -61,7 +63,7 @@ pub(crate) fn program() -> [libc::sock_filter; 16] {
         step(SUBTRACT, HEADER),
         step(TO_INDEX, 0),
         step(LOAD_WORD, MESSAGE_LENGTH),
-        // Several packets, merged or in one datagram, seem to end later than they do.
+        // The program overestimates the end of several packets, merged or in one datagram.
         check(IF_MORE_THAN_INDEX, 1, 0, 0),
         step(RETURN, URGENT),
         step(RETURN, BULK),
@@ -73,7 +75,7 @@ pub(crate) struct CoalescingReceive {
     urgent: SocketReceive,
     bulk: SocketReceive,
     max_delay: Duration,
-    /// Packets of the last receive that were bulk.
+    /// Bulk packets of the last receive.
     bulk_packets: usize,
     /// Whether the last receive found no bulk packets.
     is_bulk_idle: bool,
@@ -89,7 +91,8 @@ impl CoalescingReceive {
 impl ReceiveHalf for CoalescingReceive {
     fn receive(&mut self, limit: usize) -> io::Result<usize> {
         if std::mem::take(&mut self.is_bulk_idle) {
-            // A thread that sleeps then wakes for bulk packets, too, so the call that receives them can be saved once.
+            // A sleeping thread then wakes for bulk packets as well, so the call that receives them
+            // can be saved once.
             self.bulk_packets = 0;
             let urgent = self.urgent.receive(limit)?;
             if urgent > 0 {
@@ -110,7 +113,7 @@ impl ReceiveHalf for CoalescingReceive {
     }
 
     fn overflowed(&self) -> u64 {
-        // Both sockets count in the same place.
+        // Both sockets share their counters.
         self.urgent.overflowed()
     }
 
@@ -120,7 +123,7 @@ impl ReceiveHalf for CoalescingReceive {
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {
-        // The last packet of a message is urgent, and was sent after those that wait with it.
+        // The last packet of a message is urgent, and was sent after the bulk packets before it.
         self.bulk.drain(sink);
         self.urgent.drain(sink);
     }
@@ -175,7 +178,7 @@ mod tests {
         (peer, local, Box::new(udp).split().1)
     }
 
-    /// Returns whether the descriptor is readable; packets on loopback have arrived when they have been sent.
+    /// Returns whether the descriptor is readable; on loopback, sent packets have arrived.
     fn is_readable(fd: BorrowedFd<'_>) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&now)).unwrap() == 1

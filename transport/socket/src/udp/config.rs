@@ -21,13 +21,13 @@ pub struct UdpConfig {
     /// chosen by us: the packets of a millisecond at 25 Gbit/s, plus the system's own structures.
     /// Without privileges `net.core.rmem_max` is the maximum.
     pub receive_buffer: usize,
-    /// Bytes of the send buffer to request. Default 1 MiB, chosen by us: as much as waits in the
-    /// queue of a NIC, where priorities have no effect. Without privileges `net.core.wmem_max` is
-    /// the maximum.
+    /// Bytes of the send buffer to request. Default 1 MiB, chosen by us: the size of a NIC's queue,
+    /// where priorities have no effect. Without privileges `net.core.wmem_max` is the maximum.
     pub send_buffer: usize,
     /// Longest IP packet in bytes, including IP and UDP headers; the path may carry less. Range
     /// 1280, which every IPv6 path carries (RFC 8200 section 5), to 65535, the default: Ethernet
-    /// carries 1500 or 9000, and on loopback a packet of 64 KB costs as much as one of 9000 bytes.
+    /// carries 1500 or 9000, and on loopback a packet of 64 KB costs as much as a packet of 9000
+    /// bytes.
     pub max_ip_packet: usize,
     /// Whether to send several packets with one system call and one pass through the system
     /// (UDP_SEGMENT, Linux 4.18).
@@ -38,36 +38,39 @@ pub struct UdpConfig {
     pub priorities: bool,
     /// Whether ICMP errors are reported (IP_RECVERR).
     pub reports: bool,
-    /// Microseconds for which the kernel itself polls the network interface when no packet has
-    /// arrived, instead of waiting for its interrupt (SO_BUSY_POLL, Linux 3.11; with
-    /// SO_PREFER_BUSY_POLL and SO_BUSY_POLL_BUDGET, 5.11). 0, the default, leaves that to
-    /// `net.core.busy_read`. More needs CAP_NET_ADMIN; the granted time is in
+    /// Microseconds that the kernel polls the network interface while no packet arrives, instead of
+    /// waiting for its interrupt (SO_BUSY_POLL, Linux 3.11; with SO_PREFER_BUSY_POLL and
+    /// SO_BUSY_POLL_BUDGET, 5.11). The default, 0, leaves that to `net.core.busy_read`. Higher
+    /// values need CAP_NET_ADMIN; the granted time is in
     /// [`Capabilities::busy_poll_usecs`](apus_driver::Capabilities::busy_poll_usecs). The kernel's
     /// documentation recommends 50.
     ///
     /// Receives here never block, so each of them polls once. While a thread sleeps until a packet
-    /// arrives, the kernel polls for that time only if `net.core.busy_poll` is set, too. Busy
-    /// polling costs processor time of the receiving thread, pays off on an interface whose queue
-    /// this endpoint has to itself, and has no effect on loopback.
+    /// arrives, the kernel polls for that time only if `net.core.busy_poll` is set as well. Busy
+    /// polling costs processor time of the receiving thread, pays off on an interface queue
+    /// dedicated to this endpoint, and has no effect on loopback.
     pub busy_poll_usecs: u32,
-    /// Sends to a peer, less those to many others, after which short sends to it go through a socket
-    /// of its own, which is connected and only sends. Default 256: opening one takes as long as 60 sends
-    /// save. 0: peers have no sockets. At most four peers have one: that many more descriptors for an
-    /// eighth to two sevenths less time per send. A peer has none if the system would choose another
-    /// address of the host to send from than the driver's.
+    /// Number of sends to a peer, minus sends to many other peers, after which short sends to it
+    /// use a connected socket that only sends. Default 256: opening one takes as long as 60 sends
+    /// save. 0 disables these sockets. At most four peers have one: four more descriptors for an
+    /// eighth to two sevenths less time per send. A peer has none if the system would choose a
+    /// source address other than the driver's.
     pub connect_after: u32,
-    /// Longest time in microseconds for which packets from the middle of a long message may wait before they wake a sleeping
-    /// thread: several of them then cost one wake-up (interrupt coalescing, as `rx-usecs` of ethtool(8)). They have a second
-    /// socket at the address (SO_REUSEPORT), with a receive buffer of its own; a filter in the system sends them there. All other packets wake at
-    /// once: those of short messages, the first and the last one of a long one, retransmissions, grants. 0, the default, switches it off.
+    /// Longest time in microseconds that packets from the middle of a long message may wait before
+    /// they wake a sleeping thread: several of them then cost one wake-up (interrupt coalescing, as
+    /// `rx-usecs` of ethtool(8)). They arrive at a second socket at the address (SO_REUSEPORT),
+    /// with its own receive buffer, through a filter in the system. All other packets wake at once:
+    /// packets of short messages, the first and the last packet of a long message, retransmissions,
+    /// grants. The default, 0, disables coalescing.
     ///
-    /// It saves processor time where packets arrive one at a time, on slow links. Choose the time of some
-    /// packets, and at most a quarter of what the link needs for `max_incoming`: GRANTs are later by as much. Without
-    /// effect on sealed packets, raw IP, and endpoints with several shards.
+    /// Coalescing saves processor time where packets arrive one at a time, on slow links. Choose
+    /// the time of a few packets, and at most a quarter of the time that the link needs for
+    /// `max_incoming`: GRANTs are delayed by as much. No effect on sealed packets, raw IP, and
+    /// endpoints with several shards.
     pub receive_coalescing_usecs: u32,
-    /// Ports beside the driver's own from which packets leave in turn that bear the mark for it, 0 to 64: `spray_ports` of the
-    /// protocol's configuration, which an endpoint sets here. With 1 or more, what peers send from theirs is taken for theirs. 0, the default,
-    /// switches both off.
+    /// Number of additional source ports that marked packets leave from in turn, 0 to 64:
+    /// `spray_ports` of the protocol's configuration, which an endpoint sets here. With 1 or more,
+    /// packets from peers' spray ports are attributed to the peers. The default, 0, disables both.
     pub spray_ports: u8,
     /// Whether to use IPv6. `false` imitates a system without it.
     pub ipv6: bool,

@@ -13,7 +13,7 @@ use crate::link::mbps;
 use crate::mtu::PacketLimit;
 use crate::open::OpenError;
 use crate::receive::SocketReceive;
-use crate::shared::Shared;
+use crate::shared::SharedSocket;
 use crate::transmit::{ConnectOptions, SocketTransmit, SprayPorts, TransmitOptions};
 
 use crate::udp::coalescing::CoalescingReceive;
@@ -24,9 +24,9 @@ use crate::udp::socket::{self, Opened};
 /// A packet driver over one UDP socket.
 #[derive(Debug)]
 pub struct Udp {
-    shared: Arc<Shared>,
-    /// The socket of packets that may wait, and for how long, if they are kept apart.
-    bulk: Option<(Shared, Duration)>,
+    shared: Arc<SharedSocket>,
+    /// The socket of bulk packets and their maximum delay, if they are separated.
+    bulk: Option<(SharedSocket, Duration)>,
     local: SocketAddr,
     limit: PacketLimit,
     features: Features,
@@ -48,19 +48,20 @@ impl Udp {
         let bulk = (!max_delay.is_zero()).then(|| socket::open_bulk(&opened, config)).flatten();
         let mut udp = Self::new(opened, config);
         udp.bulk = bulk.map(|Opened { socket, family, .. }| {
-            let shared = Shared::new(socket, family, Carrier::Udp).counting_with(&udp.shared);
+            let shared = SharedSocket::new(socket, family, Carrier::Udp).counting_with(&udp.shared);
             (shared, max_delay)
         });
         Ok(udp)
     }
 
-    /// Opens `count` sockets at one address: the system gives each packet to one of them, by the sender's address
-    /// and port. The packets of one sender all arrive at the same one, and those of neighbouring ports of one address at different ones.
+    /// Opens `count` sockets at one address: the system delivers each packet to one of them, by the
+    /// sender's address and port. All packets of one sender arrive at the same socket, and packets
+    /// from adjacent ports of one address at different sockets.
     ///
     /// # Errors
     ///
-    /// [`OpenError`] if the address cannot be bound, for example because another socket has it, or a setting is out of
-    /// range.
+    /// [`OpenError`] if the address cannot be bound, for example because another socket has it, or
+    /// a setting is out of range.
     pub fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Self>, OpenError> {
         if count <= 1 {
             return Ok(vec![Self::open(config)?]);
@@ -85,7 +86,7 @@ impl Udp {
             spray_ports: spray.count(),
         };
         Self {
-            shared: Arc::new(Shared::new(opened.socket, opened.family, Carrier::Udp)),
+            shared: Arc::new(SharedSocket::new(opened.socket, opened.family, Carrier::Udp)),
             bulk: None,
             local: opened.local,
             limit: PacketLimit::new(config.max_ip_packet, Carrier::Udp),

@@ -1,6 +1,6 @@
 //! Detection of optional features.
 //!
-//! Each feature is switched on if it has a switch, and probed otherwise. A feature that the system
+//! Each feature is enabled if it has a switch, and probed otherwise. A feature that the system
 //! lacks or the configuration excludes is left out; that is not an error (SOCKET-3).
 
 use std::os::fd::BorrowedFd;
@@ -11,7 +11,7 @@ use rustix::net::sockopt;
 
 use crate::udp::config::UdpConfig;
 
-/// Features that were detected and switched on.
+/// The detected and enabled features.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Features {
     /// Several packets in one send (UDP_SEGMENT).
@@ -24,18 +24,19 @@ pub(crate) struct Features {
     pub(crate) priorities: bool,
     /// ICMP errors with their packets (IP_RECVERR).
     pub(crate) reports: bool,
-    /// Microseconds for which the kernel polls the interface; 0 if it does not.
+    /// Microseconds that the kernel polls the interface; 0 if it does not.
     pub(crate) busy_poll_usecs: u32,
-    /// Destination address of received packets; requested only if it can be any of the host's.
+    /// Destination address of received packets; requested only if it can be any address of the
+    /// host.
     pub(crate) destination: bool,
 }
 
 impl Features {
-    /// Detects the features of a new socket and switches them on.
+    /// Detects the features of a new socket and enables them.
     pub(crate) fn detect(fd: BorrowedFd<'_>, family: Family, config: &UdpConfig) -> Self {
         let on = |level, name| set_option(fd, level, name, 1).is_ok();
         let wildcard = is_wildcard(config.bind.ip());
-        // Best effort: the count of overflowed datagrams is diagnostic, and nothing depends on it.
+        // Best effort: the count of overflowed datagrams is only diagnostic.
         on(libc::SOL_SOCKET, libc::SO_RXQ_OVFL);
         Self {
             segmentation: config.segmentation_offload
@@ -71,7 +72,7 @@ fn busy_poll(fd: BorrowedFd<'_>, usecs: u32) -> u32 {
     if usecs == 0 || set(libc::SO_BUSY_POLL, asked).is_err() {
         return 0;
     }
-    // Best effort: with these options the interface's interrupts stay off while a thread polls.
+    // Best effort: these options keep the interface's interrupts off while a thread polls.
     let _ = set(libc::SO_PREFER_BUSY_POLL, 1);
     let _ = set(libc::SO_BUSY_POLL_BUDGET, BUSY_POLL_BUDGET);
     option(fd, libc::SOL_SOCKET, libc::SO_BUSY_POLL)

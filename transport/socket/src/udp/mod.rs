@@ -1,8 +1,8 @@
-//! The UDP driver: opens a socket and switches on the features that the system offers.
+//! The UDP driver: opens a socket and enables the features that the system offers.
 //!
-//! [`Udp`] is a [`Driver`](apus_driver::Driver) over one unconnected socket that needs no
-//! privileges; frequent peers have connected ones beside it, which only send. It sends packets of
-//! equal size for one peer in one system call (UDP_SEGMENT), receives them merged (UDP_GRO), carries
+//! [`Udp`] is a [`Driver`](apus_driver::Driver) over one unconnected socket, without privileges;
+//! frequent peers have additional connected sockets, which only send. It sends packets of equal
+//! size for one peer in one system call (UDP_SEGMENT), receives them merged (UDP_GRO), carries
 //! priorities in the traffic class, and turns ICMP errors into reports.
 //!
 //! ```

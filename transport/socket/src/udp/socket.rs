@@ -25,15 +25,16 @@ pub(crate) struct Opened {
     pub(crate) local: SocketAddr,
     /// Bytes of the granted receive buffer.
     pub(crate) receive_buffer: usize,
-    /// Whether sprayed packets arrive at this socket if those of their sender's own port do.
+    /// Whether sprayed packets arrive at the same socket as packets from their sender's own port.
     pub(crate) finds_sprayed: bool,
 }
 
 /// Opens and binds `count` sockets at one address (SO_REUSEPORT).
 ///
-/// The first one is bound like any other, so that an address that another socket has is an error, also if that socket
-/// would share it. Only then it is shared. Packets that arrive before the last socket is bound may be in the queue of
-/// another socket than later ones of the same sender: they are discarded, and the sender repeats them.
+/// The first socket is bound without sharing, so that an address in use is an error even if the
+/// other socket would share it. Only then is the address shared. Packets that arrive before the
+/// last socket is bound may be queued at another socket than later packets of the same sender; they
+/// are discarded, and the sender repeats them.
 pub(crate) fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Opened>, OpenError> {
     let first = open(config)?;
     let address = first.local;
@@ -42,9 +43,9 @@ pub(crate) fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Opened>
     let same = UdpConfig { bind: address, ..*config };
     let mut group = vec![first];
     for _ in 1..count {
-        group.push(open_at(address, &same, Sharing::Shared)?);
+        group.push(open_at(address, &same, Sharing::SharedSocket)?);
     }
-    // A system that refuses it chooses by its hash, which knows no port but that of the UDP header.
+    // A system that refuses it chooses by its hash, which uses only the port in the UDP header.
     let mut spread = spread::over(group.len() as u32, config.spray_ports > 0);
     let is_chosen = kernel::choose_socket_by(group[0].socket.as_fd(), &mut spread).is_ok();
     for opened in &mut group {
@@ -54,12 +55,12 @@ pub(crate) fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Opened>
     Ok(group)
 }
 
-/// Opens the second socket of `first` for packets that may wait ([`coalescing`]). `None` if the system cannot tell them apart: then
-/// the address is not shared.
+/// Opens the second socket of `first`, for bulk packets ([`coalescing`]). `None` if the system
+/// cannot separate them: then the address is not shared.
 pub(crate) fn open_bulk(first: &Opened, config: &UdpConfig) -> Option<Opened> {
     first.socket.set_reuse_port(true).ok()?;
     let same = UdpConfig { bind: first.local, ..*config };
-    let second = open_at(first.local, &same, Sharing::Shared).ok();
+    let second = open_at(first.local, &same, Sharing::SharedSocket).ok();
     let second = second.filter(|_| {
         kernel::choose_socket_by(first.socket.as_fd(), &mut coalescing::program()).is_ok()
     });
@@ -69,10 +70,10 @@ pub(crate) fn open_bulk(first: &Opened, config: &UdpConfig) -> Option<Opened> {
     second
 }
 
-/// Discards what the socket has received.
+/// Discards all packets received by the socket.
 fn discard_all(socket: &Socket) {
-    // An error that is reported for the socket ends one call, and an empty queue the last one. The bound: packets may
-    // arrive faster than they are discarded.
+    // A reported error ends one call, an empty queue ends the loop. It is bounded, since packets
+    // may arrive faster than they are discarded.
     for _ in 0..MAX_DISCARDED {
         if socket.recv(&mut []).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
             return;
@@ -80,14 +81,15 @@ fn discard_all(socket: &Socket) {
     }
 }
 
-/// Most packets that are discarded. Chosen by us: more than arrive while eight sockets are bound.
+/// Maximum number of discarded packets. Chosen by us: more than arrive while eight sockets are
+/// bound.
 const MAX_DISCARDED: usize = 65_536;
 
 /// Whether further sockets may be bound to a socket's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sharing {
     Exclusive,
-    Shared,
+    SharedSocket,
 }
 
 /// Opens and binds a socket with these settings.
@@ -121,12 +123,12 @@ fn open_at(bind: SocketAddr, config: &UdpConfig, sharing: Sharing) -> Result<Ope
     let socket = new_socket(family, config).map_err(failed("open a socket for"))?;
     size_buffers(&socket, config.receive_buffer, config.send_buffer);
     forbid_fragments(&socket, family).map_err(failed("forbid fragments on"))?;
-    // The features are on before the socket is bound, so that they cover the first packet.
+    // The features are enabled before the socket is bound, so that they cover the first packet.
     let features = Features::detect(socket.as_fd(), family, config);
     if family == Family::V6 {
         socket.set_only_v6(!is_any(bind)).map_err(failed("share with IPv4"))?;
     }
-    if sharing == Sharing::Shared {
+    if sharing == Sharing::SharedSocket {
         socket.set_reuse_port(true).map_err(failed("share"))?;
     }
     socket.bind(&bind.into()).map_err(failed("bind"))?;
@@ -198,7 +200,8 @@ mod tests {
         assert!(senders.iter().all(|senders| *senders > 0), "{senders:?}");
     }
 
-    /// The number that the program gives a sender at this port of 127.0.0.1 or of ::1, whose last four bytes are these.
+    /// Returns the socket number that the program computes for a sender at this port of 127.0.0.1
+    /// or ::1, with these last four address bytes.
     fn number(port: u16, address: u32, sockets: u32) -> usize {
         (u32::from(port).wrapping_add(address).wrapping_add(address >> 16) % sockets) as usize
     }
@@ -229,8 +232,8 @@ mod tests {
         }
     }
 
-    /// WIRE-36: whatever port it comes from. Other packets, also with the mark where they have something else, are for that of the port they
-    /// come from.
+    /// WIRE-36: sprayed packets are attributed to the port in their header, from any source port.
+    /// Other packets, including other types with that bit set, are attributed to their source port.
     #[test]
     fn a_sprayed_packet_is_for_the_socket_of_the_port_in_its_header() {
         let packet = |kind: u8, mark: u8, sport: u16, len: usize| {

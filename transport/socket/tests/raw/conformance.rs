@@ -1,5 +1,5 @@
-//! The conformance suite over raw IP: between two hosts on a cable, and on the loopback device,
-//! both families, sockets that listen on all addresses, systems that lack features.
+//! The conformance suite over raw IP: between two hosts on a cable and on the loopback device, with
+//! both families, wildcard addresses, and systems that lack features.
 
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
@@ -15,35 +15,37 @@ use crate::namespace::{Namespace, Pair, skip_reason};
 use crate::port_prefix::PortPrefixed;
 
 /// Location of the drivers.
-enum Place {
-    /// Alternating between left and right: the suite opens its clients first.
+enum DriverPlace {
+    /// Alternates between left and right; the suite opens its clients first.
     Cable(Pair),
     Loopback(Arc<Namespace>),
 }
 
 /// Opens drivers with these settings.
 struct Sockets {
-    /// Addresses to which the two hosts bind, and addresses at which the other one reaches them.
+    /// Addresses that the two hosts bind to, and addresses that the other host uses to reach them.
     binds: [IpAddr; 2],
     hosts: [IpAddr; 2],
     cable: bool,
     change: fn(&mut RawConfig),
-    place: OnceLock<Place>,
+    place: OnceLock<DriverPlace>,
     opened: AtomicUsize,
 }
 
 impl Sockets {
-    fn place(&self) -> &Place {
+    fn place(&self) -> &DriverPlace {
         let make = || {
             let place = if self.cable {
-                Place::Cable(Pair::new())
+                DriverPlace::Cable(Pair::new())
             } else {
-                Place::Loopback(Arc::new(Namespace::new()))
+                DriverPlace::Loopback(Arc::new(Namespace::new()))
             };
-            // The suite's own thread enters the namespace of the clients, where it asks for packet
+            // The suite's own thread enters the namespace of the clients, because it queries packet
             // limits.
             match &place {
-                Place::Cable(Pair { left: host, .. }) | Place::Loopback(host) => host.enter(),
+                DriverPlace::Cable(Pair { left: host, .. }) | DriverPlace::Loopback(host) => {
+                    host.enter();
+                }
             }
             place
         };
@@ -52,8 +54,8 @@ impl Sockets {
 
     fn namespace(&self, side: usize) -> &Namespace {
         match self.place() {
-            Place::Loopback(host) => host,
-            Place::Cable(Pair { left, right }) => [left, right][side],
+            DriverPlace::Loopback(host) => host,
+            DriverPlace::Cable(Pair { left, right }) => [left, right][side],
         }
     }
 }
@@ -69,7 +71,7 @@ impl Driver for Placed {
         self.driver.capabilities()
     }
 
-    /// Returns the address at which peers reach the driver: the suite asks the fixture for it.
+    /// Returns the address where peers reach the driver; the suite gets it from the fixture.
     fn local_addr(&self) -> SocketAddr {
         SocketAddr::new(self.host, self.driver.local_addr().port())
     }
@@ -94,7 +96,7 @@ impl Fixture for Sockets {
         skip_reason()
     }
 
-    /// A port for which a responder answers as the kernel module does for an unused port.
+    /// A port with a responder that answers like the kernel module for an unused port.
     fn closed_address(&self) -> (SocketAddr, Box<dyn Any>) {
         let at = SocketAddr::new(self.hosts[1], 4242);
         let responder = IcmpResponder::new(self.namespace(1), at, PORT_UNREACHABLE);
@@ -117,7 +119,7 @@ fn loopback(bind: &str, host: &str) -> Sockets {
     Sockets { cable: false, ..cable([bind; 2], [host; 2]) }
 }
 
-/// IPv4 over a cable with a feature switched off.
+/// IPv4 over a cable with a feature disabled.
 fn without(change: fn(&mut RawConfig)) -> Sockets {
     Sockets { change, ..cable(V4, V4) }
 }

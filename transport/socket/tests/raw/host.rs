@@ -1,4 +1,4 @@
-//! Host of a test: a driver with the operations that the tests need.
+//! Test host: a driver with the operations that the tests need.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -24,7 +24,7 @@ pub(crate) struct ReceivedPacket {
     pub(crate) packet: Vec<u8>,
 }
 
-/// Returns a packet of `len` bytes that begins with its ports, as Homa's packets do.
+/// Returns a packet of `len` bytes that starts with its ports, like Homa's packets.
 pub(crate) fn packet(sport: u16, dport: u16, len: usize) -> Vec<u8> {
     let mut packet = [sport.to_be_bytes(), dport.to_be_bytes()].concat();
     packet.resize(len, 0x5a);
@@ -58,7 +58,7 @@ impl Host {
         got
     }
 
-    /// Waits for packets, and receives all available ones.
+    /// Waits for packets and receives all available ones.
     pub(crate) fn wait_and_receive(&mut self) -> Vec<ReceivedPacket> {
         self.wait();
         self.receive_all()

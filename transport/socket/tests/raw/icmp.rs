@@ -12,7 +12,7 @@ use crate::namespace::{Namespace, Pair, can_run};
 const FAMILIES: [(&str, &str); 2] =
     [("10.9.0.1:0", "10.9.0.2:4242"), ("[fd09::1]:0", "[fd09::2]:4242")];
 
-/// Sends a packet to a peer for which a responder answers; returns the reported error.
+/// Sends a packet to a peer with a responder; returns the reported error.
 fn reported_error(pair: &Pair, from: &str, to: &str, answer: Answer) -> NetworkError {
     let to: SocketAddr = to.parse().unwrap();
     let mut host = Host::open(&pair.left, from);
@@ -78,7 +78,7 @@ fn errors_of_other_endpoints_are_not_reported() {
         for _ in 0..10 {
             other.send(to, 0, 100);
             assert_eq!(other.wait_for_reports().len(), 1);
-            // The error wakes this driver, but does not affect what it sends and receives.
+            // The error wakes this driver, but does not affect its packets.
             own.send(peer.address, 0, 60);
             assert_eq!(peer.wait_and_receive().len(), 1);
             assert_eq!(own.receive_all(), []);

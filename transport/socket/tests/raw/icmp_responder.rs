@@ -1,4 +1,4 @@
-//! ICMP responder: answers for an unused port, as the kernel module does.
+//! ICMP responder: answers for an unused port, like the kernel module.
 //!
 //! Hosts with the module answer "port unreachable" (HM `homa_incoming.c` `homa_dispatch_pkts`).
 //! Here a thread answers for one port, and returns the packet as a router would, including the IP
@@ -18,7 +18,7 @@ use crate::namespace::Namespace;
 
 const HOMA: u32 = 146;
 
-/// Contents of an answer: ICMP type and code, and the word behind them.
+/// Contents of an answer: ICMP type and code, and the following word.
 #[derive(Clone, Copy)]
 pub(crate) struct Answer {
     pub(crate) v4: (u8, u8),

@@ -1,5 +1,5 @@
 //! Tests of the raw IP driver: the conformance suite, and guarantees of this driver. They run in
-//! network namespaces of their own, and are skipped without the permission to make them.
+//! separate network namespaces, and are skipped without the permission to create them.
 
 mod conformance;
 mod host;

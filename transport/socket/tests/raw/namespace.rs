@@ -1,7 +1,7 @@
 //! Network namespaces for tests.
 //!
-//! A process that waits for the end of its input holds the namespace, which therefore ends with the
-//! test in any case.
+//! A process that waits for the end of its input holds the namespace, which therefore always ends
+//! with the test.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -50,7 +50,7 @@ impl Namespace {
         self.output_of(script);
     }
 
-    /// Runs `body` in the namespace. Sockets stay in the namespace in which they were opened.
+    /// Runs `body` in the namespace. Sockets stay in the namespace that they were opened in.
     pub(crate) fn inside<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
         thread::scope(|scope| {
             let entered = scope.spawn(|| {
@@ -100,9 +100,9 @@ impl Pair {
                  done"
             ));
         }
-        // The side that came up first had no carrier, and drops packets until the system has
-        // noticed the carrier. `state UP` is shown slightly too early; a command that takes the
-        // same lock runs after all of that. The route of an IPv6 address is added by a work queue.
+        // The side that was brought up first had no carrier, and drops packets until the system
+        // notices the carrier. `state UP` is shown slightly too early; a command that takes the
+        // same lock runs after all of that. A work queue adds the route of an IPv6 address.
         for host in [&left, &right] {
             host.run(
                 "until ip link show veth | grep -q 'state UP'; do :; done; ip link set veth up
@@ -113,7 +113,7 @@ impl Pair {
     }
 }
 
-/// Returns why such networks cannot be made here, if so.
+/// Returns the reason why such networks cannot be created here, if there is one.
 pub(crate) fn skip_reason() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some(
@@ -124,7 +124,7 @@ pub(crate) fn skip_reason() -> Option<String> {
     (!works).then(|| "it needs network namespaces, ip and nsenter".into())
 }
 
-/// Returns whether a shell script succeeds in a network namespace of its own.
+/// Returns whether a shell script succeeds in a new network namespace.
 pub(crate) fn works(script: &str) -> bool {
     let mut shell = Command::new("unshare");
     shell.args(["--net", "sh", "-ec", script]);

@@ -1,7 +1,7 @@
 //! Ports for the suite's packets, which consist of arbitrary bytes.
 //!
-//! Each packet gets a prefix of four bytes, the start of Homa's header. The suite sees the bytes
-//! behind it.
+//! Each packet gets a prefix of four bytes, the start of Homa's header, which is hidden from the
+//! suite.
 
 use std::io;
 use std::net::SocketAddr;

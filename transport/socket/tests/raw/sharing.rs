@@ -7,7 +7,7 @@ use apus_socket::{Raw, RawConfig};
 
 use crate::namespace::{Namespace, can_run};
 
-/// Set in processes that this test starts.
+/// Set in processes started by this test.
 const INSIDE: &str = "APUS_TEST_SHARING";
 
 fn open() -> Raw {
@@ -23,7 +23,7 @@ fn no_two_endpoints_of_a_host_have_an_id_in_common() {
         for driver in &many {
             println!("id {}", driver.first_id());
         }
-        // Exits without dropping anything, as if it were killed.
+        // Exit without running destructors, as if killed.
         std::process::exit(0);
     }
     if !can_run(name) {
@@ -58,7 +58,7 @@ fn no_two_endpoints_of_a_host_have_an_id_in_common() {
             }
         }
     }
-    // The next endpoint begins above all used ids of its range.
+    // The next endpoint starts above all used ids of its range.
     let last = host.inside(open).first_id();
     let before = seen.range(last >> 52 << 52..last).next_back();
     assert!(before.is_some(), "the range was used before");

@@ -40,8 +40,8 @@ fn packets_for_other_ports_do_not_wake_the_driver() {
         let mut host = Host::open(&pair.right, to);
         let to = SocketAddr::new(host.address.ip(), 0);
         let send = |bytes: &[u8]| sendto(&sender, bytes, SendFlags::empty(), &to).unwrap();
-        // None of these passes: other ports, the driver's port as the source, and packets too short
-        // for ports.
+        // None of these passes the filter: other ports, the driver's port as the source, and
+        // packets too short for ports.
         for wrong in [packet(4000, 4001, 60), packet(7, 0, 60), packet(7, 4001, 4), vec![0x0f; 3]] {
             send(&wrong);
         }
@@ -90,7 +90,7 @@ fn every_packet_carries_its_class_and_is_never_fragmented() {
     let mut host = Host::open(&pair.left, LEFT);
     let to = "10.9.0.2:9".parse().unwrap();
     let mut buffer = [0; 2000];
-    // Mixed classes; then enough equal ones to become the default; then others again.
+    // Mixed classes; then enough equal classes to become the default; then others again.
     let classes = [0, 0xe0, 0xc0, 0].into_iter().chain([0x20; 20]).chain([0, 0xe0]);
     for (number, class) in classes.enumerate() {
         let len = [28, 56, 1480][number % 3];
@@ -113,7 +113,7 @@ fn ipv6_carries_its_class_too() {
     let listener = bare(&pair.right, "fd09::2");
     rustix::net::sockopt::set_ipv6_recvtclass(&listener, true).unwrap();
     let mut host = Host::open(&pair.left, "[fd09::1]:0");
-    // A bare socket reads the class, as the peer's driver does for congestion marks.
+    // A bare socket reads the class, like the peer's driver for congestion marks.
     for class in [0, 0xe0, 0x20, 0x20, 0x20, 0x20, 0x20, 0xe0] {
         host.send("[fd09::2]:9".parse().unwrap(), class, 60);
         assert_eq!(class_of(&listener), class);

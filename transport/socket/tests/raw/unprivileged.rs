@@ -1,6 +1,6 @@
 //! Tests for ordinary users.
 //!
-//! On most systems any user is root in a user namespace of its own: all tests run again there.
+//! On most systems any user can be root in a new user namespace: all tests run again there.
 
 use std::process::Command;
 

@@ -1,11 +1,12 @@
-//! SOCKET-1: packets are sent and received without a single allocation, once buffers are as long as they get.
+//! SOCKET-1: packets are sent and received without any allocation once buffers have reached their
+//! final size.
 
 use apus_driver::Burst;
 use apus_socket::UdpConfig;
 
 use crate::host::{Host, LOOPBACK, bound_to};
 
-/// More than the buffers that can be added and groups that can grow.
+/// More than the number of buffers and groups that can grow.
 const MOST_GROWTHS: usize = 300;
 
 /// Sends bursts of all kinds, to several peers, in several classes, and waits for all of them.
@@ -41,7 +42,8 @@ fn work(config: UdpConfig) {
             other.collect(1, &mut |packet| assert_eq!(packet.len(), 28));
         }
     };
-    // Memory grows with the largest batches so far, which depend on when the system delivers what was sent.
+    // Memory grows with the largest batches so far, which depend on when the system delivers
+    // packets.
     let mut series = || allocation_counter::measure(|| (0..20).for_each(|_| round()));
     let has_settled = (0..MOST_GROWTHS).any(|_| series().count_total == 0);
     assert!(has_settled, "each series of rounds allocates");

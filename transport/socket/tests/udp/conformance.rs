@@ -1,5 +1,5 @@
-//! The conformance suite over UDP on the loopback device: both families, sockets that listen on all
-//! addresses, systems that lack features, and the wrappers.
+//! The conformance suite over UDP on the loopback device: both families, wildcard addresses,
+//! systems that lack features, and the wrappers.
 
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -13,7 +13,7 @@ use apus_socket::{Udp, UdpConfig};
 /// Opens drivers with these settings.
 struct Sockets {
     config: UdpConfig,
-    /// Address at which peers reach a socket that listens on all addresses.
+    /// Address where peers reach a socket that listens on all addresses.
     host: IpAddr,
     wrap: fn(Udp) -> Box<dyn Driver>,
 }
@@ -53,14 +53,14 @@ fn without(change: impl FnOnce(&mut UdpConfig)) -> Sockets {
     sockets
 }
 
-/// Sockets that connect others to their peers at once, beside those of packets that may wait.
+/// Sockets with connected sockets from the first send on, and with a socket for bulk packets.
 fn coalescing(host: &str, bind: &str) -> Sockets {
     let mut sockets = connected(host, bind);
     sockets.config.receive_coalescing_usecs = 1_000;
     sockets
 }
 
-/// Sockets that connect others to their peers at once.
+/// Sockets with connected sockets from the first send on.
 fn connected(host: &str, bind: &str) -> Sockets {
     let mut sockets = sockets(host, bind);
     sockets.config.connect_after = 1;
@@ -111,16 +111,16 @@ conformance!(
         config.send_buffer = 10_000;
     })
 );
-// With sockets for peers from the second send on.
+// With connected sockets from the second send on.
 conformance!(connected_ipv4, super::connected("127.0.0.1", "127.0.0.1:0"));
 conformance!(connected_ipv6, super::connected("::1", "[::1]:0"));
 conformance!(connected_all_ipv4_addresses, super::connected("127.0.0.1", "0.0.0.0:0"));
 conformance!(connected_dual_stack_to_ipv4, super::connected("127.0.0.1", "[::]:0"));
 conformance!(connected_dual_stack_to_ipv6, super::connected("::1", "[::]:0"));
-// Both share the port, each in its own way.
+// Both share the port, each in a different way.
 conformance!(connected_with_receive_coalescing, super::coalescing("127.0.0.1", "0.0.0.0:0"));
 conformance!(connected_with_receive_coalescing_ipv6, super::coalescing("::1", "[::]:0"));
-// The suite's packets bear no mark, so that the own port carries them all.
+// The suite's packets have no mark, so all of them use the driver's own port.
 conformance!(with_spray_ports, super::without(|config| config.spray_ports = 4));
 conformance!(longest_packets, super::without(|config| config.max_ip_packet = 65_535));
 conformance!(ethernet_packets, super::without(|config| config.max_ip_packet = 1500));

@@ -1,4 +1,4 @@
-//! Sockets that are connected to the peers of most sends, and receive nothing.
+//! Connected sockets for frequent peers, which receive no packets.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
@@ -8,19 +8,20 @@ use rustix::event::PollFlags;
 
 use crate::host::{Host, LOOPBACK, bound_to};
 
-/// More sends than a socket takes to be opened.
+/// More sends than are needed to open a socket.
 const MANY: usize = 2_000;
 
-/// More sends to others than a socket takes to be closed.
+/// More sends to others than are needed to close a socket.
 const LONG: usize = 5_000;
 
-/// Sends a packet that is alone.
+/// Sends a single packet.
 fn send_alone(host: &mut Host, to: SocketAddr, from: Option<IpAddr>) {
     host.transmit.send(&Burst { from, ..Burst::single(to, b"alone") }).unwrap();
     host.flush();
 }
 
-/// Sends packets, each alone, until the peer has a socket. Returns a bare socket's receives of them.
+/// Sends packets one at a time until the peer has a socket. Returns the packets received by a bare
+/// socket.
 fn connect(host: &mut Host, peer: &UdpSocket, from: Option<IpAddr>) {
     let before = host.counters.peers_connected();
     for _ in 0..MANY {
@@ -36,7 +37,7 @@ fn peer() -> UdpSocket {
     UdpSocket::bind(LOOPBACK).unwrap()
 }
 
-/// The addresses that a host can have, and those of its peers.
+/// The possible addresses of a host, and of its peers.
 const FAMILIES: [(&str, &str); 5] = [
     (LOOPBACK, LOOPBACK),
     ("0.0.0.0:0", LOOPBACK),
@@ -63,7 +64,7 @@ fn a_peer_sees_the_address_and_the_port_of_the_driver() {
                 let expected = SocketAddr::new(address.ip(), host.address.port());
                 assert_eq!(from, expected, "{bind} to {at}");
             }
-            // A socket of one address has one source, whatever is asked for.
+            // A socket with one address has one source, even if another one is requested.
             if !host.address.ip().is_unspecified() {
                 break;
             }
@@ -97,7 +98,7 @@ fn a_closed_port_is_reported_as_before() {
         let (mut host, peer) = (Host::open(&bound_to(bind)), peer());
         let address = peer.local_addr().unwrap();
         connect(&mut host, &peer, Some(address.ip()));
-        // Connected to itself, it refuses packets of others, and keeps the port.
+        // Connected to itself, it refuses packets of other sockets and keeps the port.
         peer.connect(address).unwrap();
         let sent = host.counters.connected_sends();
         send_alone(&mut host, address, Some(address.ip()));
@@ -123,7 +124,7 @@ fn a_response_leaves_from_the_address_of_the_request() {
             assert_eq!(from, SocketAddr::new(other, host.address.port()));
         }
         assert_eq!(host.counters.peers_connected(), connected, "{bind}");
-        // A host with one address has that one only, whatever the system would choose.
+        // A host with one address has no other source for the system to choose.
         let mut host = Host::open(&bound_to("127.0.0.3:0"));
         for _ in 0..MANY {
             send_alone(&mut host, peer.local_addr().unwrap(), None);
@@ -153,7 +154,7 @@ fn at_most_four_peers_have_sockets_and_others_take_their_places() {
     assert_eq!(host.counters.peers_connected(), 4);
     assert!(sends_to_last(&mut host, LONG) > 0, "none of them has sends any more");
     assert_eq!(host.counters.peers_connected(), 5);
-    // Whatever has a socket or not, packets arrive.
+    // Packets arrive with and without a connected socket.
     for peer in &peers {
         send_alone(&mut host, peer.local_addr().unwrap(), None);
         assert_eq!(peer.recv_from(&mut [0; 10]).unwrap(), (5, host.address));
@@ -207,7 +208,7 @@ fn several_packets_in_one_send_arrive_whole() {
     }
 }
 
-/// The address is bound to as without sockets for peers, and free once the driver has ended.
+/// The address is bound as without connected sockets, and free once the driver has ended.
 #[test]
 fn no_other_socket_gets_the_port_while_the_driver_lives() {
     for bind in [LOOPBACK, "0.0.0.0:0", "[::]:0"] {

@@ -1,4 +1,4 @@
-//! Host of a test: a driver with the operations that the tests need.
+//! Test host: a driver with the operations that the tests need.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -44,7 +44,7 @@ impl Host {
         }
     }
 
-    /// Receives packets until there were at least `count`.
+    /// Receives packets until at least `count` have arrived.
     pub(crate) fn collect(&mut self, count: usize, sink: &mut dyn FnMut(&[u8])) {
         let mut received = 0;
         loop {
@@ -59,7 +59,7 @@ impl Host {
         }
     }
 
-    /// Returns the lengths of the next `count` packets, and of all that arrived with them.
+    /// Returns the lengths of the next `count` packets, and of all packets received with them.
     pub(crate) fn lengths(&mut self, count: usize) -> Vec<usize> {
         let mut lengths = Vec::new();
         self.collect(count, &mut |packet| lengths.push(packet.len()));

@@ -1,6 +1,6 @@
 //! The UDP driver on slow, narrow and missing networks.
 //!
-//! Each test runs again inside a network namespace of its own, which it configures with `ip` and `tc`.
+//! Each test runs again inside a new network namespace, which it configures with `ip` and `tc`.
 
 #[path = "../../../apus/tests/namespace/mod.rs"]
 mod shared;
@@ -21,14 +21,14 @@ use crate::host::{Host, LOOPBACK, bound_to};
 const CHECK: &str =
     "command -v ip && command -v tc && ip link set lo up && mount -t sysfs none /sys";
 
-/// Runs `body`, which is the test `name`, in a new namespace after the shell has run `setup` there.
+/// Runs `body`, the test `name`, in a new namespace after the shell has run `setup` there.
 fn in_namespace(name: &str, setup: &str, body: impl FnOnce()) {
     let name = format!("{}::{name}", module_path!().split_once("::").unwrap().1);
     let setup = format!("ip link set lo up\n{setup}");
     Namespace { needs: "ip and tc", check: CHECK, setup: &setup }.run(&name, body);
 }
 
-/// Sends `count` packets of `len` bytes that begin with `number`, in one burst.
+/// Sends `count` packets of `len` bytes that start with `number`, in one burst.
 fn send(host: &mut Host, to: SocketAddr, number: u32, count: usize, len: usize) {
     let headers = number.to_be_bytes().repeat(count);
     let payload = vec![0; count * (len - 4)];
@@ -41,7 +41,7 @@ fn send(host: &mut Host, to: SocketAddr, number: u32, count: usize, len: usize) 
     host.transmit.send(&burst).unwrap();
 }
 
-/// Returns the number with which a packet begins.
+/// Returns the number at the start of a packet.
 fn number_of(packet: &[u8]) -> u32 {
     u32::from_be_bytes(packet[..4].try_into().unwrap())
 }
@@ -224,7 +224,7 @@ fn the_rate_of_the_link_is_found() {
     });
 }
 
-/// Sends lone packets until `server` has a socket of its own.
+/// Sends single packets until `server` has a connected socket.
 fn connect(client: &mut Host, server: &mut Host) {
     for _ in 0..2_000 {
         send(client, server.address, 0, 1, 100);
@@ -254,7 +254,7 @@ fn a_connected_socket_that_is_full_loses_nothing() {
             let (mut got, mut times_full) = (Vec::new(), 0);
             let sent = client.counters.connected_sends();
             let mut number = 0;
-            // On a busy machine the link may drain between two sends: then more of them fill it.
+            // On a busy machine the link may drain between two sends; more sends then fill it.
             while number < 500 || times_full == 0 && number < 100_000 {
                 send(&mut client, server.address, number, 1, 1000);
                 client.flush();
@@ -266,7 +266,7 @@ fn a_connected_socket_that_is_full_loses_nothing() {
                 }
                 number += 1;
                 if number % 500 == 0 {
-                    // The server's buffer has room for some thousands.
+                    // The server's buffer has room for a few thousand packets.
                     server.receive_all(&mut |packet| got.push(number_of(packet)));
                 }
             }
@@ -280,7 +280,7 @@ fn a_connected_socket_that_is_full_loses_nothing() {
     });
 }
 
-/// Beside the loopback device.
+/// In addition to the loopback device.
 const ONE_MORE_ADDRESS: &str = "
     ip link add left type veth peer name right
     ip addr add 10.9.0.1/24 dev left
@@ -301,7 +301,7 @@ fn drivers_of_one_port_have_connected_sockets_beside_each_other() {
             server.wait(PollFlags::IN);
             server.receive.receive(1).unwrap();
             server.receive.drain(&mut |arrival| assert_eq!(arrival.from, client.address));
-            // What is sent back arrives where it belongs.
+            // Responses arrive at the driver's own socket.
             send(server, client.address, 0, 1, 99);
             server.flush();
             assert_eq!(client.lengths(1), [99]);
@@ -316,7 +316,7 @@ fn a_connected_socket_follows_its_route() {
             (Host::open(&bound_to("0.0.0.0:0")), Host::open(&bound_to("10.9.0.1:0")));
         let mut other = Host::open(&bound_to(LOOPBACK));
         connect(&mut client, &mut server);
-        // A path that becomes narrow: longer packets are reported, as without such a socket.
+        // A path whose MTU shrinks: longer packets are reported, as without such a socket.
         run("ip link set lo mtu 1500");
         let to = server.address;
         send(&mut client, to, 0, 1, 1473);
@@ -339,7 +339,7 @@ fn a_connected_socket_follows_its_route() {
             assert_eq!(reports, [(to, NetworkError::HostUnreachable); 2]);
             assert_eq!(other.lengths(1), [100]);
         }
-        // And are back.
+        // They are restored.
         run("ip addr add 10.9.0.1/24 dev left");
         send(&mut second, to, 0, 1, 100);
         second.flush();

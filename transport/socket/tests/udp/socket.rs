@@ -44,7 +44,7 @@ fn a_batch_of_small_packets_is_one_call_on_each_side() {
     server.receive.drain(&mut |arrival| assert_eq!(arrival.packet, [1; 156]));
 }
 
-/// The engine detects the end of a backlog by it, whatever the size of the batch.
+/// The engine uses it to detect the end of a backlog, for any batch size.
 #[test]
 fn an_incomplete_batch_means_that_nothing_is_left() {
     let mut server = Host::open(&bound_to(LOOPBACK));
@@ -180,9 +180,9 @@ fn every_packet_carries_its_traffic_class() {
             continue;
         }
         let (mut client, listener) = (Host::open(&bound_to(bind)), Listener::new(peer));
-        // Mixed classes; then enough equal ones to become the default; then others again.
+        // Mixed classes; then enough equal classes to become the default; then others again.
         let classes = [0, 0xb8, 0x20, 0].into_iter().chain([0x48; 100]).chain([0, 0xb8, 0x48]);
-        // And one whose packets switches may mark (ECN).
+        // A class whose packets switches may mark (ECN).
         for class in classes.chain([0xba]) {
             send(&mut client, listener.address, class, b"x");
             client.flush();
@@ -260,7 +260,7 @@ fn a_socket_of_one_address_reports_no_destination() {
     host.wait(PollFlags::IN);
     host.receive.receive(1).unwrap();
     host.receive.drain(&mut |arrival| assert_eq!(arrival.to, None));
-    // It also ignores the source address of a burst, since it has only one.
+    // It also ignores the source address of a burst, since it has only one address.
     let elsewhere = Some("192.0.2.1".parse().unwrap());
     send_from(&mut host, elsewhere, peer.local_addr().unwrap(), b"answer");
     host.flush();
@@ -383,6 +383,6 @@ fn busy_polling_is_off_by_default_and_the_granted_time_is_reported() {
         Udp::open(&config).unwrap().capabilities().busy_poll_usecs
     };
     assert_eq!(granted(0), 0);
-    // Without privileges or kernel support it is refused, and everything else works.
+    // Without privileges or kernel support it is refused, and the rest works.
     assert!([0, 50].contains(&granted(50)), "all or nothing");
 }

@@ -1,4 +1,5 @@
-//! Marked packets leave from other ports in turn, and are taken for those of the port in their header. Requirements SEND-15 and WIRE-36.
+//! Marked packets leave from spray ports in turn, and are attributed to the port in their header.
+//! Requirements SEND-15 and WIRE-36.
 
 use std::collections::HashSet;
 use std::net::{SocketAddr, UdpSocket};
@@ -15,7 +16,7 @@ fn spraying(bind: &str) -> UdpConfig {
     UdpConfig { spray_ports: PORTS, ..bound_to(bind) }
 }
 
-/// The header of a DATA packet in a session, of a sender with port 7.
+/// The header of a DATA packet in a session, from a sender with port 7.
 fn header(is_marked: bool) -> Vec<u8> {
     let mut header = vec![0; 56];
     (header[1], header[11], header[13]) = (7, 0x10, 0x11);
@@ -36,7 +37,7 @@ fn send(host: &mut Host, to: SocketAddr, is_marked: bool, packets: usize, payloa
     host.transmit.send(&burst).unwrap();
 }
 
-/// Returns the ports from which the next packets come.
+/// Returns the source ports of the next packets.
 fn ports(peer: &UdpSocket, packets: usize) -> Vec<u16> {
     (0..packets).map(|_| peer.recv_from(&mut [0; 10_000]).unwrap().1.port()).collect()
 }
@@ -79,7 +80,7 @@ fn marked_packets_leave_from_other_ports_in_turn() {
     }
 }
 
-/// Marked packets of several bursts wait for one flush, and do not share a send.
+/// Marked packets of several bursts leave in one flush without sharing a send.
 #[test]
 fn bursts_that_wait_leave_from_the_ports_that_they_were_given() {
     let (mut host, peer) = (Host::open(&spraying(LOOPBACK)), UdpSocket::bind(LOOPBACK).unwrap());
@@ -102,7 +103,7 @@ fn without_ports_a_mark_has_no_meaning() {
     assert_eq!(senders(&mut host, 1), [peer.local_addr().unwrap().port()]);
 }
 
-/// Returns the ports of the senders of the next packets, as the driver names them.
+/// Returns the sender ports that the driver reports for the next packets.
 fn senders(host: &mut Host, packets: usize) -> Vec<u16> {
     let mut ports = Vec::new();
     while ports.len() < packets {
@@ -132,7 +133,7 @@ fn a_marked_packet_is_taken_for_one_of_the_port_in_its_header() {
     }
 }
 
-/// What is sent to such a port is not received: the socket's buffer stays empty.
+/// Packets to a spray port are not received: the socket's buffer stays empty.
 #[test]
 fn nothing_arrives_at_the_other_ports() {
     let (mut host, peer) = (Host::open(&spraying(LOOPBACK)), UdpSocket::bind(LOOPBACK).unwrap());
@@ -143,7 +144,7 @@ fn nothing_arrives_at_the_other_ports() {
     peer.send_to(b"to its own", host.address).unwrap();
     assert_eq!(senders(&mut host, 1).len(), 1);
     assert!(!host.is_readable());
-    // The port is open: a connected socket would learn of one that is not.
+    // The port is open: a connected socket would get an error for a closed one.
     peer.connect(other).unwrap();
     peer.send(b"once more").unwrap();
     peer.send(b"and again").unwrap();

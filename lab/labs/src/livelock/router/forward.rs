@@ -1,4 +1,4 @@
-//! The way of a packet between receiving and sending.
+//! Forwarding: the steps between receiving and sending a packet.
 
 use super::counters::{Counters, send};
 use super::verdicts::ToFilter;
@@ -8,7 +8,7 @@ use crate::livelock::tap::Tap;
 use apus_testbed::error::Error;
 use apus_testbed::fabric::RouterPath;
 
-/// The part of the router that knows the way.
+/// The stage-independent state of the router.
 pub(super) struct Forwarder {
     routes: Routes,
     /// The filter that every packet passes, if there is one.
@@ -23,7 +23,7 @@ impl Forwarder {
         Self { routes, filter, output, counters: Counters::default() }
     }
 
-    /// Makes a packet ready for its next hop; `false` if it has none, or may not go on.
+    /// Prepares a packet for its next hop; `false` if it has none, or must be dropped.
     fn route(&mut self, frame: &mut Frame) -> bool {
         let count = match frame.destination().map(|destination| self.routes.find(destination)) {
             Ok(Some(Hop::Out(neighbour))) => {
@@ -39,7 +39,8 @@ impl Forwarder {
         false
     }
 
-    /// Routes a packet. `true` if it is to be sent now; if not, it was dropped, or the filter has it.
+    /// Routes a packet. Returns whether to send it now; otherwise it was dropped, or passed to the
+    /// filter.
     pub(super) fn handle(&mut self, frame: &mut Frame) -> Result<bool, Error> {
         if !self.route(frame) {
             return Ok(false);

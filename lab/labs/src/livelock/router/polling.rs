@@ -1,6 +1,7 @@
-//! The polling router: it asks for packets when it has time for them.
+//! The polling router: it takes packets when it has time for them.
 //!
-//! One loop receives, routes and sends, and [`apus::overload`](::apus::overload) decides how much of each.
+//! One loop receives, routes and sends, and [`apus::overload`](::apus::overload) decides how much
+//! of each.
 
 use std::thread;
 
@@ -8,18 +9,17 @@ use ::apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
 
 use super::counters::Counters;
 use super::forward::Forwarder;
+use super::stage::{Signals, Stage};
 use super::verdicts::ToFilter;
-use super::{Life, Part};
-use crate::livelock::CHECK_INTERVAL;
 use crate::livelock::frame::Frame;
 use crate::livelock::link::{Inlet, Outlet, link};
 use crate::livelock::mode::{Policy, SentIn};
-use crate::livelock::tap::Tap;
+use crate::livelock::tap::{CHECK_INTERVAL, Tap};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
-/// Packets that wait to be sent at most: `IFQ_MAXLEN` of 4.4BSD.
+/// Length of the queue of packets to send: `IFQ_MAXLEN` of 4.4BSD.
 const OUTPUT_QUEUE: usize = 50;
 
 /// Starts the loop.
@@ -27,11 +27,11 @@ pub(super) fn start(
     input: Tap,
     forwarder: Forwarder,
     policy: Policy,
-    life: &Life,
-) -> Result<Part, Error> {
+    signals: &Signals,
+) -> Result<Stage, Error> {
     let priority = policy.priority;
     let polling = Polling::new(input, forwarder, policy);
-    Part::start("polling", priority, life, move |stop| polling.run(stop))
+    Stage::start("polling", priority, signals, move |stop| polling.run(stop))
 }
 
 struct Polling {
@@ -49,10 +49,10 @@ struct Polling {
     to_send: Frame,
 }
 
-/// Why nothing is received.
+/// Why reception has paused.
 enum Held {
     Not,
-    /// The filter has to catch up, until then at most.
+    /// The filter must catch up, until then at most.
     Feedback(Instant),
     /// The share is used up, until then.
     Share(Instant),
@@ -90,7 +90,7 @@ impl Polling {
             if received + sent > 0 {
                 if let Some(share) = &mut self.share {
                     let ends = Instant::from_nanos(clock::now());
-                    // Nothing interrupts it but what is far shorter: time that passed is time used.
+                    // Only far shorter work preempts the loop, so elapsed time is time used.
                     share.charge(ends - begins, ends);
                 }
                 continue;
@@ -100,13 +100,13 @@ impl Polling {
         Ok(self.counters())
     }
 
-    /// Takes packets in: how many, and why not more.
+    /// Takes packets in. Returns their number, and why there are no more.
     fn receive(&mut self, now: Instant, stop: &Stop) -> Result<(usize, Held), Error> {
         if let Some(until) = self.share.as_mut().and_then(|share| share.until(now)) {
             return Ok((0, Held::Share(until)));
         }
         let mut count = 0;
-        // Without a quota only the end of the packets ends it, or that of the experiment.
+        // Without a quota, only an empty input or the end of the experiment ends the loop.
         while self.budget.left(Work::Receive) > 0 && !stop.is_asked() {
             if let Some(until) = self.stopped(now) {
                 return Ok((count, Held::Feedback(until)));
@@ -126,13 +126,13 @@ impl Polling {
         Ok((count, Held::Not))
     }
 
-    /// Returns whether the filter's queue stops the receiving, and until when.
+    /// Returns the time until which the filter's queue stops reception, if it does.
     fn stopped(&mut self, now: Instant) -> Option<Instant> {
         let (feedback, filter) = (self.feedback.as_mut()?, self.forwarder.filter.as_ref()?);
         if feedback.check(filter.inlet.len(), now) { None } else { feedback.until() }
     }
 
-    /// Sends what is in the interface's queue; how many packets.
+    /// Sends packets from the interface's queue. Returns their number.
     fn transmit(&mut self) -> Result<usize, Error> {
         let mut count = 0;
         while self.budget.left(Work::Transmit) > 0 && self.outlet.pop(&mut self.to_send) {
@@ -149,14 +149,14 @@ impl Polling {
         Ok(count)
     }
 
-    /// There is nothing to do until something changes.
+    /// Sleeps until there may be work.
     fn sleep(&self, held: &Held) -> Result<(), Error> {
         let until = |at: &Instant| (*at - Instant::from_nanos(clock::now())).min(CHECK_INTERVAL);
         match held {
             Held::Not => self.input.wait(CHECK_INTERVAL)?,
             Held::Share(at) => thread::park_timeout(until(at)),
             Held::Feedback(at) => {
-                if self.forwarder.filter.as_ref().is_some_and(ToFilter::wants_to_know) {
+                if self.forwarder.filter.as_ref().is_some_and(ToFilter::request_wakeup) {
                     thread::park_timeout(until(at));
                 }
             }

@@ -1,7 +1,7 @@
 //! Verdicts: the exchange of packets with the filter.
 //!
-//! The filter gets the headers of packets and answers a byte for each, in their order. Meanwhile the packets wait in a
-//! queue of their own, the filter's queue. A packet leaves the queue when it has been decided.
+//! The filter receives the headers of packets and answers with a byte for each, in order. Until
+//! then the packets wait in the filter's queue.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,7 +12,7 @@ use std::thread::Thread;
 use ::apus::overload::Feedback;
 
 use super::counters::{Counters, send};
-use super::{Life, Part};
+use super::stage::{Signals, Stage};
 use crate::livelock::filter::{PASS, QUEUE, RECORD};
 use crate::livelock::frame::Frame;
 use crate::livelock::link::{Inlet, Outlet};
@@ -23,7 +23,7 @@ use apus_testbed::error::{Doing, Error};
 /// The state that both ends of the filter's queue share.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    /// Receiving has stopped until the queue is short.
+    /// Reception has stopped until the queue is short.
     stopped: AtomicBool,
 }
 
@@ -35,14 +35,15 @@ pub(super) struct ToFilter {
 }
 
 impl ToFilter {
-    /// Asks about a packet; `false` if the queue is full.
+    /// Passes a packet to the filter; `false` if the queue is full.
     pub(super) fn ask(&mut self, frame: &mut Frame) -> Result<bool, Error> {
         let record: [u8; RECORD] =
-            *frame.packet().first_chunk().expect("a packet with a destination is as long");
+            *frame.packet().first_chunk().expect("a packet with a destination is that long");
         if !self.inlet.push(frame) {
             return Ok(false);
         }
-        // The buffer of a socket holds far more than the queue's records.
+        // The buffer of a socket is far larger than the records of the queue, so this does not
+        // block.
         match self.stream.write_all(&record) {
             Ok(()) => Ok(true),
             // The end of the experiment.
@@ -51,10 +52,11 @@ impl ToFilter {
         }
     }
 
-    /// Requests a wake-up of the calling thread when the queue is short; `false` if it is already.
-    pub(super) fn wants_to_know(&self) -> bool {
-        // Sequential order here, in `told` and between length and flag: either this side sees the short
-        // queue, or the other one the flag.
+    /// Requests a wake-up of the calling thread when the queue is short; `false` if it is short
+    /// already.
+    pub(super) fn request_wakeup(&self) -> bool {
+        // Sequentially consistent here and in `wake_if_short`: either this side sees the short
+        // queue, or the other side sees the flag.
         self.backlog.stopped.store(true, Ordering::SeqCst);
         std::sync::atomic::fence(Ordering::SeqCst);
         self.inlet.len() > SHORT
@@ -64,17 +66,18 @@ impl ToFilter {
 /// Number of packets in the queue at which reception resumes.
 const SHORT: usize = QUEUE * Feedback::RESUME_PERCENT / 100;
 
-/// Starts the part that obeys the filter. `poller` is the thread that stops while the queue is long.
+/// Starts the stage that executes the filter's verdicts. `poller` is the thread that stops while
+/// the queue is long.
 pub(super) fn start(
     stream: UnixStream,
     outlet: Outlet,
     output: Tap,
     backlog: Arc<Backlog>,
     poller: Thread,
-    life: &Life,
-) -> Result<Part, Error> {
+    signals: &Signals,
+) -> Result<Stage, Error> {
     let verdicts = Verdicts { outlet, output, backlog, poller, counters: Counters::default() };
-    Part::start("verdicts", Priority::Ordinary, life, move |_| verdicts.run(stream))
+    Stage::start("verdicts", Priority::Ordinary, signals, move |_| verdicts.run(stream))
 }
 
 struct Verdicts {
@@ -86,7 +89,7 @@ struct Verdicts {
 }
 
 impl Verdicts {
-    /// Until the filter is gone.
+    /// Runs until the filter has ended.
     fn run(mut self, mut stream: UnixStream) -> Result<Counters, Error> {
         let mut verdicts = [0; QUEUE];
         let mut frame = Frame::empty();
@@ -97,24 +100,24 @@ impl Verdicts {
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => {
                     return Ok(self.counters);
                 }
-                Err(error) => return Err(error).doing(|| "hear the filter".to_owned()),
+                Err(error) => return Err(error).doing(|| "read the filter's verdicts".to_owned()),
             };
             for verdict in &verdicts[..count] {
                 if !self.outlet.pop(&mut frame) {
-                    return Err(Error::Peer("the filter decided about no packet".to_owned()));
+                    return Err(Error::Peer("a verdict of the filter without a packet".to_owned()));
                 }
                 if *verdict == PASS {
                     send(&self.output, &frame, &mut self.counters)?;
                 } else {
                     self.counters.refused += 1;
                 }
-                self.tell();
+                self.wake_if_short();
             }
         }
     }
 
     /// Wakes the stopped receiver if the queue is short.
-    fn tell(&self) {
+    fn wake_if_short(&self) {
         std::sync::atomic::fence(Ordering::SeqCst);
         if self.outlet.len() <= SHORT
             && self.backlog.stopped.load(Ordering::Relaxed)

@@ -1,5 +1,5 @@
 //! What this transport tells the others that share the host's link, and what it learns from them: the other shards of its
-//! endpoint, and the transports of its host group (docs/adr/0055).
+//! endpoint, and the transports of its host group (docs/networks.md).
 
 use super::root::Core;
 use crate::engine::siblings::Sibling;

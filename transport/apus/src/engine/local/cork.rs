@@ -4,7 +4,9 @@
 //! of the ring before it releases that lock. Together they cost that once:
 //! [`CorkedMessages::flush`] sends all that are held back, pair by pair. They leave when 32 are
 //! held back, when their thread waits, and when the cork is dropped, as on the network. Those that
-//! are made together (`send_many`, `reply_many`) go into the ring at once: docs/adr/0076.
+//! are made together (`send_many`, `reply_many`) go into the ring at once:
+//! a record is visible when it is written, so holding a batch back would only copy it. A batch has
+//! the pair's sending lock to itself, and no lock of a pair is held when a call changes its path.
 
 use crate::engine::calls::{Calls, Key};
 use apus_local::{Pair, SendError};

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A call remembers the interval in which it was made, and fails at the end of the fourth one after
 /// it: when the timeout has passed, and up to a quarter later. Rationale: a deadline for each call
 /// costs a reading of the clock and a place in an ordered set, a third of a call through shared
-/// memory (docs/adr/0031). Time in which the loop does not run counts as one interval, however long
+/// memory (ADR 16). Time in which the loop does not run counts as one interval, however long
 /// it is: calls of a process that was paused do not fail for that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallTimeout {

@@ -4,7 +4,7 @@ use super::attacker::Attacker;
 use crate::namespace::in_namespace;
 use crate::recording_server::RecordingServer;
 use crate::{ATTACKER, CLIENT, address, over_udp, packets_read, wait_until_read};
-use apus::{DropReason, Endpoint, RpcInfo};
+use apus::{Config, DropReason, Endpoint, RpcInfo};
 use std::net::SocketAddr;
 
 /// Length of the longest message.
@@ -14,7 +14,9 @@ const CLAIM: usize = 64 << 20;
 #[test]
 fn claims_take_no_room_from_others() {
     in_namespace("client::exhaustion::claims_take_no_room_from_others", || {
-        let server = RecordingServer::start_with(over_udp());
+        // A claim stays for a minute without the answers of its attacker.
+        let config = Config::builder().timeout_usecs(60_000_000).build().unwrap();
+        let server = RecordingServer::start_with(over_udp().config(config));
         let to = address(&server.endpoint);
         let attackers: Vec<Attacker> = (0..4)
             .map(|_| {

@@ -1,0 +1,121 @@
+//! Access of sessions to nodes, and of clients that return with changes.
+
+use std::time::Duration;
+
+use crate::store::{Store, StoreError};
+use crate::wire::{Handle, Ino, LeaseKind};
+
+use super::abandoned::Abandoned;
+use super::contention::Contention;
+use super::handles::Proofs;
+use super::learned::Learned;
+use super::leases::Leases;
+use super::queue::Queue;
+use super::recalls::Recalls;
+use super::session::Sessions;
+use super::settings::ServerSettings;
+
+/// Leases, and the requests and recalls that change them.
+#[derive(Debug, Default)]
+pub(super) struct Holdings {
+    pub(super) leases: Leases,
+    pub(super) contention: Contention,
+    pub(super) queue: Queue,
+    pub(super) recalls: Recalls,
+}
+
+impl Holdings {
+    /// Reduces a session's lease to at most `keep`.
+    pub(super) fn reduce(&mut self, session: u64, ino: Ino, keep: LeaseKind) {
+        if self.leases.held(session, ino) > keep {
+            self.leases.set(session, ino, keep);
+            self.contention.returned(ino);
+        }
+        self.queue.touch(ino);
+    }
+
+    /// Reduces a lease that a client returns without an answer to a recall.
+    pub(super) fn give_back(&mut self, session: u64, ino: Ino, keep: LeaseKind) {
+        self.reduce(session, ino, keep);
+        self.recalls.forget(session, ino, keep);
+    }
+}
+
+/// Clients that may return with unsent changes.
+#[derive(Debug)]
+pub(super) struct Returns {
+    pub(super) abandoned: Abandoned,
+    pub(super) learned: Learned,
+    /// First number of the first range of this life of the server.
+    pub(super) life_starts: Option<u64>,
+    /// First inode range whose clients may return, as reported by the store at the start.
+    pub(super) returns_from: u64,
+}
+
+/// State that decides which session may use which node.
+#[derive(Debug)]
+pub(super) struct Access<S> {
+    pub(super) store: S,
+    pub(super) settings: ServerSettings,
+    pub(super) proofs: Proofs,
+    pub(super) now: Duration,
+    /// End of the grace period, during which leases are only reclaimed.
+    pub(super) grace_ends: Option<Duration>,
+    pub(super) sessions: Sessions,
+    pub(super) holdings: Holdings,
+    pub(super) returns: Returns,
+    /// Whether the store has failed; the error, until `poll` returns it.
+    pub(super) is_broken: bool,
+    pub(super) store_error: Option<StoreError>,
+}
+
+impl<S: Store> Access<S> {
+    /// Stops the server: the store has failed.
+    pub(super) fn break_down(&mut self, error: StoreError) {
+        self.is_broken = true;
+        self.store_error = Some(error);
+    }
+
+    /// Returns whether leases are only reclaimed.
+    pub(super) const fn is_grace(&self) -> bool {
+        self.grace_ends.is_some()
+    }
+
+    /// Returns whether the session's client has stopped using its leases, by its own clock.
+    pub(super) fn is_silent(&self, session: u64) -> bool {
+        let session = self.sessions.get(session);
+        session.is_none_or(|session| self.now >= session.last_heard + self.settings.term)
+    }
+
+    /// Returns whether a session may use a handle.
+    pub(super) fn is_valid(&self, session: u64, handle: Handle) -> bool {
+        self.proofs.is_made(handle)
+            || handle.proof == 0
+                && self.sessions.get(session).is_some_and(|session| session.owns(handle.ino))
+    }
+
+    /// Returns a range of unused inode numbers; `None` if the store has failed.
+    pub(super) fn reserve_inos(&mut self) -> Option<u64> {
+        match self.store.reserve_inos(self.settings.inos) {
+            Ok(first) => Some(first),
+            Err(error) => {
+                self.break_down(error);
+                None
+            }
+        }
+    }
+
+    /// Restarts a session's term: a request has arrived. Returns false if `peer` has no such
+    /// session.
+    pub(super) fn renew(&mut self, number: u64, peer: std::net::SocketAddr) -> bool {
+        let now = self.now;
+        let Some(session) = self.sessions.get_mut(number).filter(|session| session.peer == peer)
+        else {
+            return false;
+        };
+        session.last_heard = now;
+        session.is_known = true;
+        self.holdings.recalls.wake(number);
+        true
+    }
+}

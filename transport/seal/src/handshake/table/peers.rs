@@ -1,0 +1,168 @@
+//! Peers with keys: the identity behind each session, and when keys are removed.
+
+use super::output::{Established, Output, SealEvent};
+use crate::association::{Opener, Phases, Sealer};
+use crate::counters::SealCounters;
+use crate::identity::Identity;
+use crate::negotiation::Negotiator;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Interval between two sweeps. Idle peers are removed after one to two of them (30 to 60 minutes).
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1_800);
+
+/// Time from the start of a handshake for which packets of the previous association may still be in
+/// flight (SEAL-16).
+const LATE: Duration = Duration::from_millis(200);
+
+/// A peer with keys.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) session: u64,
+    identity: Arc<Identity>,
+    pub(super) phases: Arc<Phases>,
+    /// When the handshake that led to the keys started at this end.
+    began: Duration,
+    /// The previous session; the application may still hold its requests.
+    before: Option<(u64, Arc<Identity>)>,
+    /// Whether no packet was opened between the last two sweeps.
+    is_idle: bool,
+    /// When a NO_KEY of the peer last led to a handshake.
+    pub(super) no_key_accepted: Option<Duration>,
+}
+
+/// All peers with keys.
+#[derive(Debug)]
+pub(super) struct Peers {
+    by_address: BTreeMap<SocketAddr, Peer>,
+    /// When idle peers were last removed.
+    swept: Duration,
+}
+
+impl Peers {
+    pub(super) const fn new(now: Duration) -> Self {
+        Self { by_address: BTreeMap::new(), swept: now }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_address.len()
+    }
+
+    pub(super) fn contains(&self, peer: SocketAddr) -> bool {
+        self.by_address.contains_key(&peer)
+    }
+
+    pub(super) fn get(&self, peer: SocketAddr) -> Option<&Peer> {
+        self.by_address.get(&peer)
+    }
+
+    pub(super) fn get_mut(&mut self, peer: SocketAddr) -> Option<&mut Peer> {
+        self.by_address.get_mut(&peer)
+    }
+
+    /// Returns the identity behind `session`, if that is the peer's present or previous session.
+    pub(super) fn identity(&self, peer: SocketAddr, session: u64) -> Option<Arc<Identity>> {
+        let peer = self.by_address.get(&peer)?;
+        if peer.session == session {
+            return Some(peer.identity.clone());
+        }
+        let (_, identity) = peer.before.as_ref().filter(|(before, _)| *before == session)?;
+        Some(identity.clone())
+    }
+
+    pub(super) fn identities(&self) -> impl Iterator<Item = (SocketAddr, &Arc<Identity>)> {
+        self.by_address.iter().map(|(address, peer)| (*address, &peer.identity))
+    }
+
+    /// Returns whether the peer has keys and has used them since a handshake with it started
+    /// (HANDSHAKE-5). Clears that mark.
+    pub(super) fn take_heard(&self, peer: SocketAddr) -> bool {
+        self.by_address.get(&peer).is_some_and(|known| known.phases.take_heard())
+    }
+
+    /// Returns whether the peer's keys are so new that packets of the previous association may
+    /// still be in flight.
+    pub(super) fn is_new(&self, now: Duration, peer: SocketAddr) -> bool {
+        let known = self.by_address.get(&peer);
+        known.is_some_and(|known| now.saturating_sub(known.began) < LATE)
+    }
+
+    /// Returns whether the keys of `peer` come from a handshake that started after `began`.
+    pub(super) fn is_newer(&self, peer: SocketAddr, began: Duration) -> bool {
+        self.by_address.get(&peer).is_some_and(|known| known.began > began)
+    }
+
+    /// Replaces the peer's keys with those of a handshake that started at this end at `began`.
+    pub(super) fn establish(
+        &mut self,
+        (peer, began): (SocketAddr, Duration),
+        identity: Identity,
+        (sealer, opener): (Sealer, Opener),
+        output: &mut Output,
+    ) {
+        let before = self.by_address.remove(&peer).map(|known| (known.session, known.identity));
+        let entry = Peer {
+            session: sealer.session(),
+            identity: Arc::new(identity),
+            phases: sealer.phases().clone(),
+            began,
+            before,
+            is_idle: false,
+            no_key_accepted: None,
+        };
+        self.by_address.insert(peer, entry);
+        let established = Established { peer, sealer, opener };
+        output.events.push_back(SealEvent::Established(Box::new(established)));
+    }
+
+    /// Removes the peer's keys, if it has any.
+    pub(super) fn forget(&mut self, peer: SocketAddr, output: &mut Output) {
+        if let Some(known) = self.by_address.remove(&peer) {
+            output.report_removed(peer, known.session);
+        }
+    }
+
+    /// Removes the peers that `negotiator` no longer admits. Returns their number.
+    pub(super) fn recheck(
+        &mut self,
+        negotiator: &dyn Negotiator,
+        counters: &SealCounters,
+        output: &mut Output,
+    ) -> usize {
+        let before = self.by_address.len();
+        self.by_address.retain(|address, peer| {
+            let is_admitted = negotiator.recheck(&peer.identity, *address).is_ok();
+            if !is_admitted {
+                output.report_removed(*address, peer.session);
+                counters.peers_revoked.add(1);
+            }
+            is_admitted
+        });
+        before - self.by_address.len()
+    }
+
+    /// Returns when idle peers are next removed, if there are peers.
+    pub(super) fn next_sweep(&self) -> Option<Duration> {
+        (!self.by_address.is_empty()).then_some(self.swept + SWEEP_INTERVAL)
+    }
+
+    /// Removes the peers from which no packet was opened since the sweep before the last one.
+    /// Returns whether a sweep was due.
+    pub(super) fn sweep(&mut self, now: Duration, output: &mut Output) -> bool {
+        if now.saturating_sub(self.swept) < SWEEP_INTERVAL {
+            return false;
+        }
+        self.swept = now;
+        self.by_address.retain(|address, peer| {
+            let was_idle = std::mem::replace(&mut peer.is_idle, !peer.phases.take_used());
+            let keeps = !(was_idle && peer.is_idle);
+            if !keeps {
+                output.report_removed(*address, peer.session);
+            }
+            keeps
+        });
+        true
+    }
+}
