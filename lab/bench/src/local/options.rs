@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::options::Repetition;
+use apus_measure::plan::Plan;
 use apus_report::experiment::{config, defaults};
 use apus_report::result::named;
 use apus_testbed::error::{Error, require};

@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::options::Repetition;
+use apus_measure::plan::Plan;
 use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
 
