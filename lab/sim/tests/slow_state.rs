@@ -1,6 +1,6 @@
 //! Overload of processors: retransmissions must not feed themselves.
 //!
-//! Two hosts echo messages of W4, as `apus bench load` does over loopback. Where receivers take the
+//! Two hosts echo messages of W4, as `apus-lab bench load` does over loopback. Where receivers take the
 //! queueing of a busy peer for loss, what they ask for again makes the queue longer: the fabric then
 //! stays slow although nothing is lost, or takes long to recover after a stall.
 
@@ -15,7 +15,7 @@ use apus_workload::{PacketOverhead, Stream, Workload, rng};
 use rand::distr::Distribution;
 
 const PACKETS: PacketOverhead = PacketOverhead::UDP_OVER_ETHERNET;
-/// Longest message of the workload, as in `apus bench load`.
+/// Longest message of the workload, as in `apus-lab bench load`.
 const LONGEST: u32 = 1_000_000;
 
 fn rate(mbps: u64) -> Rate {

@@ -1,4 +1,4 @@
-//! Small scenarios, at least one for each kind of fault. `apus sim check` runs larger numbers of random ones.
+//! Small scenarios, at least one for each kind of fault. `apus-lab sim check` runs larger numbers of random ones.
 
 use std::num::NonZero;
 

@@ -16,7 +16,7 @@
 //! exchange: packets, datagrams and system calls. Words after the number of rounds, in any order:
 //!
 //! - `many`: calls and replies are sent together (`send_many`, `reply_many`);
-//! - `threads`: the server has a separate thread and both spin, as in `apus bench rate`;
+//! - `threads`: the server has a separate thread and both spin, as in `apus-lab bench rate`;
 //! - `local`: through shared memory;
 //! - `one`: one call is outstanding, not 64, and nothing is corked;
 //! - anything else is the sampling of traces.

@@ -20,12 +20,12 @@ use std::time::Duration;
 /// With --hedging: two servers, each of which stalls at random, called without and with hedging.
 #[derive(Clone, Debug, Parser, Serialize)]
 #[command(
-    name = "apus bench rpc",
+    name = "apus-lab bench rpc",
     version,
     after_help = "Examples:
-  apus bench rpc
-  apus bench rpc --only tonic-apus,tonic-http2 --seconds 3
-  apus bench rpc --hedging --json"
+  apus-lab bench rpc
+  apus-lab bench rpc --only tonic-apus,tonic-http2 --seconds 3
+  apus-lab bench rpc --hedging --json"
 )]
 pub(crate) struct Options {
     /// Payload bytes of requests and responses: 0 to 1000000

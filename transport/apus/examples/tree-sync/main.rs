@@ -7,7 +7,7 @@
 //! A command has a head (path, mode, time of the last change) and the file's content. The client
 //! waits for each reply, as network file systems and synchronisers do. Over TCP this can be a
 //! thousand times slower than necessary: a client that writes head and content in two calls waits
-//! for a delayed acknowledgement between them (`apus lab small-writes` shows why). The example
+//! for a delayed acknowledgement between them (`apus-lab lab small-writes` shows why). The example
 //! copies the same tree with four methods:
 //!
 //! - `apus`: one call with two slices, over UDP as between hosts;
