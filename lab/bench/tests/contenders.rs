@@ -88,7 +88,7 @@ fn measure((serve, drive): (Runner, Runner), poll: PollMode, counting: usize) ->
     longer.unwrap_or_else(|| run(10_000))
 }
 
-const fn apus(calls: Calls, path: Path) -> Apus {
+const fn apus(calls: Calls, path: Path) -> Exchange {
     Exchange { calls, path }
 }
 
