@@ -43,7 +43,7 @@ pub(crate) struct RunArguments {
 
 /// Simulates and shows what came out.
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
-    let plan = Plan::new(&arguments.options).map_err(option_failure)?;
+    let plan = Plan::new(&arguments.options).map_err(|error| option_failure(&error))?;
     let shard = shard(arguments)?;
     let mut lines = match &arguments.out {
         None => None,
@@ -142,6 +142,6 @@ fn wrong(argument: &str, problem: &impl ToString) -> Failure {
 }
 
 /// Options of the simulator have the names of the arguments.
-fn option_failure(error: OptionsError) -> Failure {
+fn option_failure(error: &OptionsError) -> Failure {
     wrong(&format!("--{}", error.option), &error.problem)
 }
