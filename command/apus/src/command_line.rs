@@ -40,7 +40,7 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(serve::ServeArguments),
-    Call(call::CallArguments),
+    Call(Box<call::CallArguments>),
     Fs(fs::FsArguments),
     Decode(decode::DecodeArguments),
     Keys(keys::KeysArguments),
