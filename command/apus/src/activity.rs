@@ -52,7 +52,7 @@ impl Activity {
         })
     }
 
-    /// Returns the activity of one of [`Activity::shards`]. The cores are those of the whole process.
+    /// Returns the activity of one of [`Activity::shards`]. The cores count for the whole process.
     pub(crate) fn of_shard(&self, shard: &EndpointSnapshot) -> Self {
         Self {
             now: self.now.clone(),

@@ -1,4 +1,4 @@
-//! Addresses: `HOST:PORT` as an argument, checked before a command begins its work.
+//! Addresses: `HOST:PORT` as an argument, checked before a command starts its work.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};

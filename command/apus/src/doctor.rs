@@ -1,19 +1,17 @@
 //! `apus doctor`: checks of this host and of the path to a peer.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
-use apus::PollMode;
-use apus_doctor::doctor::{self, Listener, Options, PORT};
-use apus_testbed::process::Stop;
+use apus_doctor::doctor::{self, DoctorOptions, Listener, PORT};
+use apus_measure::process::Stop;
 use clap::Args;
 use serde_json::json;
 
 use crate::address::Address;
-use crate::configuration::Configuration;
-use crate::failure::Failure;
 use crate::sealing::Sealing;
-use crate::{output, signals};
+use apus_command_line::configuration::Configuration;
+use apus_command_line::failure::Failure;
+use apus_command_line::{output, signals};
 
 /// Check this host and the path to a peer, and say what to change and why
 ///
@@ -34,8 +32,8 @@ use crate::{output, signals};
   apus doctor --sealed
   apus doctor --listen 0.0.0.0:4001
   apus doctor 10.0.0.2:4001 --threads 4 --poll spin --json")]
-pub(crate) struct Arguments {
-    /// Address of the peer, HOST:PORT: that of `apus doctor --listen`, or of an apus service
+pub(crate) struct DoctorArguments {
+    /// Address of the peer, HOST:PORT: `apus doctor --listen` there, or an apus service
     #[arg(value_name = "ADDR", value_parser = Address::parse_remote)]
     peer: Option<Address>,
     /// Answer the probes of other hosts until interrupted, on ADDR or on 0.0.0.0:4001. Prints `listening on ADDR` once
@@ -43,20 +41,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = default_listen(),
           value_parser = Address::parse_local, conflicts_with_all = ["peer", "threads", "poll"])]
     listen: Option<Address>,
-    /// Number of application threads that wait for messages at the same time: 1 to 1024
-    #[arg(long, value_name = "THREADS", default_value_t = Options::default().threads, allow_negative_numbers = true)]
-    threads: usize,
-    /// How these threads wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and
-    /// then sleeps (`hybrid` alone: 50)
-    #[arg(long, value_name = "MODE", default_value_t = PollMode::default())]
-    poll: PollMode,
+    #[command(flatten)]
+    options: DoctorOptions,
     #[command(flatten)]
     configuration: Configuration,
     #[command(flatten)]
     sealing: Sealing,
-    /// Read the files below this directory instead of /proc and /sys
-    #[arg(long, value_name = "DIR", hide = true)]
-    root: Option<PathBuf>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
@@ -71,8 +61,8 @@ fn default_listen() -> String {
 /// # Errors
 ///
 /// [`Failure::Found`] if a finding is an error or a warning; also if the check failed.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { peer, listen, threads, poll, configuration, sealing, root, json } = arguments;
+pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), Failure> {
+    let DoctorArguments { peer, listen, options, configuration, sealing, json } = arguments;
     if let Some(address) = listen {
         return answer_probes(first(address)?, *json);
     }
@@ -80,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut settings = configuration.read()?;
     sealing.apply(&mut settings)?;
     let security = settings.security;
-    let options = Options { peer, threads: *threads, poll: *poll, security, root: root.clone() };
+    let options = DoctorOptions { peer, security, ..options.clone() };
     let report = doctor::run(&options)?;
     if *json { output::line(&report.outcome.json()) } else { output::write(report.to_string()) }?;
     if report.has_faults() { Err(Failure::Found(1)) } else { Ok(()) }

@@ -4,7 +4,7 @@ use apus::introspection::{Error, Process, processes};
 use apus::snapshot::Snapshot;
 use clap::Args;
 
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// One process of this user that has an endpoint, or all of them.
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! Sealed packets: which keys a command uses.
+//! Sealed packets: the keys of a command.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,13 +8,13 @@ use apus::Settings;
 use apus::security::SecuritySettings;
 use clap::Args;
 
-use crate::failure::Failure;
-use crate::output::note;
+use apus_command_line::failure::Failure;
+use apus_command_line::output::note;
 
 /// Name for the folder of `apus keys`.
 pub(crate) const USUAL: &str = "auto";
 
-/// Whether the endpoint seals its packets, and with which keys.
+/// Sealing of packets, and the keys for it.
 #[derive(Debug, Args)]
 pub(crate) struct Sealing {
     /// Seal every packet with the keys in FOLDER, which `apus keys init` makes [default of FOLDER: the one of `apus keys`].
@@ -23,7 +23,7 @@ pub(crate) struct Sealing {
     sealed: Option<PathBuf>,
 }
 
-/// Returns the folder of keys: the given one, that of the variable `APUS_KEYS`, `/etc/apus/keys` for root, otherwise
+/// Returns the folder of keys: the given one, the variable `APUS_KEYS`, `/etc/apus/keys` for root, otherwise
 /// `apus/keys` in the user's folder of configurations.
 ///
 /// # Errors
@@ -57,8 +57,8 @@ pub(crate) fn host_settings(folder: &Path) -> SecuritySettings {
     .in_folder(folder)
 }
 
-/// Has the secrets of handshakes logged if the variable `SSLKEYLOGFILE` names a file for them, and says so: who has the file
-/// can read and forge every packet.
+/// Logs the secrets of handshakes if the variable `SSLKEYLOGFILE` names a file for them, and prints a warning: the file
+/// is enough to read and forge every packet.
 fn log_keys_if_asked() {
     if let Some(file) = env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()) {
         apus::security::log_keys();
@@ -70,7 +70,7 @@ fn log_keys_if_asked() {
 }
 
 impl Sealing {
-    /// Returns the argument with this folder; [`USUAL`] is that of `apus keys`.
+    /// Returns the argument with this folder; [`USUAL`] stands for the folder of `apus keys`.
     pub(crate) const fn with(folder: PathBuf) -> Self {
         Self { sealed: Some(folder) }
     }

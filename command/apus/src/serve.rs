@@ -12,20 +12,20 @@ use clap::Args;
 use serde_json::json;
 
 use crate::address::Address;
-use crate::advice;
-use crate::configuration::Configuration;
-use crate::driver::{Driver, bind_failure};
-use crate::failure::Failure;
-use crate::output;
 use crate::path::Path;
 use crate::sealing::Sealing;
-use crate::signals;
 use crate::tracing::Tracing;
+use apus_command_line::configuration::Configuration;
+use apus_command_line::driver::{Driver, bind_failure};
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
+use apus_command_line::signals;
+use apus_doctor::doctor;
 
 /// Run an echo service, which returns every request unchanged
 ///
 /// Prints `listening on ADDR` once it accepts requests, and serves until it receives SIGINT (Ctrl-C) or SIGTERM.
-/// Replies that are still under way then have one second to arrive; a second signal ends the service immediately. At
+/// Replies in flight then have one second to arrive; a second signal ends the service immediately. At
 /// the end it prints on standard error how much it served. On a terminal it also checks this host in the first second,
 /// and offers `apus doctor` if something slows messages down.
 #[derive(Debug, Args)]
@@ -37,12 +37,12 @@ use crate::tracing::Tracing;
   apus serve [::]:4000 --poll spin
   apus serve --sealed 127.0.0.1:4000
   apus serve 10.0.0.1:4000 --driver raw")]
-pub(crate) struct Arguments {
+pub(crate) struct ServeArguments {
     /// Address to listen on, HOST:PORT. Port 0 picks a free one. `[::]:4000` listens on all addresses of the host, IPv4
     /// and IPv6; with --driver raw it listens on the IPv6 addresses, and `0.0.0.0:4000` on the IPv4 addresses
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:4000", value_parser = Address::parse_local)]
     address: Address,
-    /// Sockets at the address, each with a loop of its own, so that several cores receive: 1 to 64, or `auto` for one per
+    /// Sockets at the address, each with its own loop, so that several cores receive: 1 to 64, or `auto` for one per
     /// core that this process may use, 8 at most. Each client belongs to one of them [default: 1, or the value in --config]
     #[arg(long, value_name = "SHARDS", allow_negative_numbers = true)]
     shards: Option<Shards>,
@@ -78,7 +78,7 @@ const LAST_REPLIES: Duration = Duration::from_secs(1);
 const MAX_RECEIVERS: usize = 1024;
 
 /// Returns the settings of the file, overridden by the arguments.
-fn builder(settings: &Settings, arguments: &Arguments) -> EndpointBuilder {
+fn builder(settings: &Settings, arguments: &ServeArguments) -> EndpointBuilder {
     let mut builder = arguments.path.apply(Endpoint::builder().settings(settings));
     if let Some(shards) = arguments.shards {
         builder = builder.shards(shards);
@@ -116,7 +116,7 @@ enum End {
 /// # Errors
 ///
 /// An argument cannot be used, the address cannot be bound, or the endpoint fails.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let (ends, first_end) = channel();
     arguments.tracing.begin()?;
     let signal_ends = ends.clone();
@@ -206,7 +206,13 @@ fn print_address(endpoint: &Endpoint, json: bool) -> Result<(), Failure> {
 fn offer_doctor(json: bool) {
     if !json && io::stderr().is_terminal() {
         // The thread ends with the process.
-        thread::spawn(advice::offer_doctor);
+        thread::spawn(|| {
+            // A check that the system does not allow is no reason for a line.
+            let report = doctor::run(&doctor::DoctorOptions::default()).ok();
+            if let Some(line) = report.as_ref().and_then(doctor::advice) {
+                output::note(&line);
+            }
+        });
     }
 }
 

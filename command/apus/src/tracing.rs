@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use apus::trace::{self, Sampling};
 use clap::Args;
 
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
-/// What a command records, and the file for it.
+/// Time traces of a command, and the file for them.
 #[derive(Debug, Args)]
 pub(crate) struct Tracing {
-    /// What to record in time traces: `off`, `sampled` (one RPC in 256), `sampled=PERIOD` (one RPC in
+    /// RPCs to record in time traces: `off`, `sampled` (one RPC in 256), `sampled=PERIOD` (one RPC in
     /// PERIOD), or `all`
     #[arg(long = "trace", value_name = "WHAT", default_value_t = Sampling::default())]
     trace_sampling: Sampling,
@@ -20,7 +20,7 @@ pub(crate) struct Tracing {
 }
 
 impl Tracing {
-    /// Begins to record. Must be called before the first endpoint is opened.
+    /// Starts recording. Must be called before the first endpoint is opened.
     ///
     /// # Errors
     ///

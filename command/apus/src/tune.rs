@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
-use apus_doctor::tune::{self, Goal, Options};
-use apus_testbed::process::Spawner;
+use apus_doctor::tune::{self, TuneOptions};
+use apus_measure::process::Spawner;
 use clap::Args;
 
-use crate::configuration::Configuration;
-use crate::destination::Destination;
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::configuration::Configuration;
+use apus_command_line::destination::Destination;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Try settings on this host, and write the configuration file that it recommends, with the evidence
 ///
 /// One setting after the other: its values take turns, each with fresh processes, and are compared with the value in force pair by
 /// pair inside each round. A value is recommended if it is proven to be better for a goal (95 %, by 2 % at least), and
 /// not proven to be worse for another one. Both sides run on this host: for settings that depend on the network use
-/// `apus bench sweep --launch ssh`, and for faults of the host `apus doctor`.
+/// `apus-lab bench sweep --launch ssh`, and for faults of the host `apus doctor`.
 ///
 /// The file goes to standard output, behind the table, unless --out is given.
 #[derive(Debug, Args)]
@@ -24,17 +24,9 @@ use crate::output;
   apus tune --out apus.toml
   apus tune --goals latency --seconds 20
   apus tune --goals rate,throughput --config apus.toml --json")]
-pub(crate) struct Arguments {
-    /// What must improve: `latency` (short calls, one at a time), `rate` (short calls, many at a time),
-    /// `throughput` (long messages)
-    #[arg(long, value_name = "GOALS", value_delimiter = ',', default_values_t = Options::default().goals)]
-    goals: Vec<Goal>,
-    /// Seconds for everything together: 5 to 86400; on a busy machine it takes longer until the first setting is decided
-    #[arg(long, value_name = "SECONDS", default_value_t = Options::default().seconds, allow_negative_numbers = true)]
-    seconds: f64,
-    /// Rounds in which all values of a setting take turns, 3 to 100; fewer if the time is over
-    #[arg(long, value_name = "RUNS", default_value_t = Options::default().runs, allow_negative_numbers = true)]
-    runs: usize,
+pub(crate) struct TuneArguments {
+    #[command(flatten)]
+    options: TuneOptions,
     /// Write the recommended configuration to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -46,10 +38,10 @@ pub(crate) struct Arguments {
 }
 
 /// Tries settings, and prints and writes what it recommends.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { goals, seconds, runs, out, configuration, json } = arguments;
+pub(crate) fn run(arguments: &TuneArguments) -> Result<(), Failure> {
+    let TuneArguments { options, out, configuration, json } = arguments;
     let settings = configuration.read()?;
-    let options = Options { goals: goals.clone(), seconds: *seconds, runs: *runs, settings };
+    let options = TuneOptions { settings, ..options.clone() };
     options.check()?;
     let out = out.as_deref().map(|path| Destination::open("--out", path)).transpose()?;
     let findings = tune::run(&options, &Spawner::this_program()?)?;

@@ -6,30 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of `src` from the lowest layer to the highest. A module imports only from the layers below its own.
-const LAYERS: [&[&str]; 7] = [
-    &["activity", "failure"],
-    &["address", "configuration", "destination", "driver", "network", "output", "path"],
-    &["advice", "exit", "files", "processes", "sealing", "senders", "signals", "tracing"],
-    &["experiment"],
-    &[
-        "bench",
-        "call",
-        "completions",
-        "decode",
-        "demo",
-        "doctor",
-        "fabric",
-        "fs",
-        "keys",
-        "lab",
-        "man",
-        "metrics",
-        "serve",
-        "sim",
-        "top",
-        "trace",
-        "tune",
-    ],
+const LAYERS: [&[&str]; 5] = [
+    &["activity", "address", "forward", "path", "processes"],
+    &["sealing", "senders", "tracing"],
+    &["call", "decode", "doctor", "fs", "keys", "metrics", "serve", "top", "trace", "tune"],
     &["command_line"],
     &["main"],
 ];

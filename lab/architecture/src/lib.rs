@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `walls` | a wing depends only on the wings that its row names; every package is on the map |
 //! | `layers` | modules import only lower modules, and no files import each other in a circle |
+//! | `holders` | the groups of state of `files/core` are taken only by the files of a list |
 //! | `spec` | each requirement has a source, is cited from code and from a test |
 //! | `labels` | each label of an invariant is defined once, and each cited label is defined |
 //! | `citations` | each cited symbol of the Linux module and each link of a document exists |

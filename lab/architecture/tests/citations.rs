@@ -314,7 +314,7 @@ fn every_citation_has_its_source_in_the_reference() {
 
 #[test]
 fn every_cited_decision_has_a_page() {
-    let Some(root) = workspace() else { return };
+    let root = workspace();
     let pages = ["docs/adr", "lab/adr"].map(|folder| (folder, decisions(&root, folder)));
     let pages = BTreeMap::from(pages);
     let mut wrong = String::new();
@@ -401,7 +401,7 @@ fn paths(page: &str) -> Vec<&str> {
 
 #[test]
 fn paths_in_documents_exist() {
-    let Some(root) = workspace() else { return };
+    let root = workspace();
     let mut wrong = String::new();
     let mut named = 0;
     for (path, text) in files(&root, &[".md"]) {

@@ -1,4 +1,4 @@
-//! The wall clock is read for dates only, so that stepping it changes no call. `apus lab soak
+//! The wall clock is read for dates only, so that stepping it changes no call. `apus-lab lab soak
 //! --clock-steps` steps it; here is what holds without root.
 
 use apus_architecture::packages::packages;

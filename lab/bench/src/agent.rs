@@ -6,7 +6,7 @@ use apus_testbed::Error;
 use apus_testbed::process::{Control, Job, Task, agent_main, run_job};
 use serde_json::Value;
 
-use crate::{cluster, contest, demo, endpoints, local, loopback, overload, trace_record};
+use crate::{cluster, contest, demo, endpoints, local, loopback, overload};
 
 /// One entry per kind of task.
 pub const JOBS: &[Job] = &[
@@ -17,7 +17,6 @@ pub const JOBS: &[Job] = &[
     Job { name: cluster::JOB, run: cluster::agent },
     Job { name: endpoints::JOB, run: endpoints::agent },
     Job { name: demo::JOB, run: demo::agent },
-    Job { name: trace_record::JOB, run: trace_record::agent },
 ];
 
 /// Runs as one side of a benchmark. A program that runs benchmarks calls this, and does nothing else, when its

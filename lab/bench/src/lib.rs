@@ -11,7 +11,6 @@
 //!   overload      a server that is offered more than it can serve
 //!   cluster       a workload between hosts on shaped links, for any value of any setting
 //!   slowdown      how much longer messages took than on an idle path
-//!   trace_record  time traces of a client and a server on this machine
 //!   options       options that several of them share
 //! ```
 //!
@@ -36,4 +35,3 @@ mod loopback;
 pub mod options;
 pub mod overload;
 pub mod slowdown;
-pub mod trace_record;

@@ -1,7 +1,7 @@
 //! Options that several experiments share.
 
-use crate::contenders::contender::{Plan, poll_on};
 use apus::PollMode;
+use apus_measure::plan::{Plan, check_seconds, poll_on};
 use apus_testbed::error::{Error, require};
 use apus_testbed::machine::Cores;
 use apus_workload::Workload;
@@ -106,16 +106,6 @@ pub fn check_load(load: f64) -> Result<(), Error> {
 pub fn check_rate(rate: Option<f64>) -> Result<(), Error> {
     let in_range = rate.is_none_or(|rate| (1.0..=1e8).contains(&rate));
     require(in_range, "rate", "1 to 100000000 requests are due each second; try 10000")
-}
-
-/// Checks the time for which a contender is measured.
-///
-/// # Errors
-///
-/// It is out of range.
-pub fn check_seconds(seconds: f64) -> Result<(), Error> {
-    let in_range = (0.01..=3600.0).contains(&seconds);
-    require(in_range, "seconds", "a contender is measured for 0.01 to 3600 seconds; try 1")
 }
 
 /// Checks that all contenders of `--only` take part.

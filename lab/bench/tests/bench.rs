@@ -105,7 +105,7 @@ fn numbers_of_shards_are_compared_by_processor_time() {
     assert!(json["rows"][1]["lock_misses_per_10k"].is_number(), "{json}");
     assert_eq!(ratios(&json), ["shards=2/shards=1"]);
     let error = run(&RTT, |options| options.shards = vec![2]).unwrap_err().to_string();
-    assert_eq!(error, "shards: only `apus bench rate` compares numbers of shards");
+    assert_eq!(error, "shards: only `apus-lab bench rate` compares numbers of shards");
 }
 
 /// Engine threads in threads of this process count as well as in processes of their own.

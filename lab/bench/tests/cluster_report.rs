@@ -177,7 +177,7 @@ fn settings() -> Settings {
             "a full packet of 1500 bytes takes 60 us on a link of 200 Mbit/s".to_owned(),
             "base of a short message: 130 us; bound of its p99: (130 + 2 x 60 + 2 x 60) / 130 = 2.8".to_owned(),
         ],
-        command: "apus bench cluster --workload w3 --runs 3".to_owned(),
+        command: "apus-lab bench cluster --workload w3 --runs 3".to_owned(),
     }
 }
 
@@ -359,7 +359,7 @@ fn is_whole(page: &str) {
 fn a_reader_plays_with_the_page() {
     let page = findings().html();
     is_whole(&page);
-    assert!(browser::content(&page).contains("apus bench cluster --workload w3 --runs 3"));
+    assert!(browser::content(&page).contains("apus-lab bench cluster --workload w3 --runs 3"));
     let asked = r#"
         const first = document.querySelector("figure.plot");
         const svg = first.querySelector("svg.chart");
@@ -398,7 +398,7 @@ fn varied(parameter: &str, values: &[&str]) -> Varied {
 
 fn sweep() -> Sweep {
     let varied = vec![varied("poll_usecs", &["0", "10", "50", "auto"])];
-    let mut sweep = Sweep::new(varied, "apus bench sweep --param poll_usecs=0,10,50,auto");
+    let mut sweep = Sweep::new(varied, "apus-lab bench sweep --param poll_usecs=0,10,50,auto");
     sweep.outcome = anonymous(sweep.outcome);
     sweep
 }
@@ -431,7 +431,7 @@ fn several_settings_are_varied_one_at_a_time() {
     }
     load.points[1].1.transports[1].runs.clear();
     let varied = vec![load, varied("receivers", &["1", "2"])];
-    let sweep = Sweep::new(varied, "apus bench sweep ...").findings();
+    let sweep = Sweep::new(varied, "apus-lab bench sweep ...").findings();
     let text = sweep.to_string();
     assert!(text.contains("slowdown by load (otherwise 7)"), "{text}");
     assert!(text.contains("slowdown by receivers (otherwise 7)"), "{text}");

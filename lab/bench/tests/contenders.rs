@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use apus::PollMode;
 use apus::{Bytes, Endpoint};
-use apus_bench::contenders::apus::{Apus, BarePair, Calls, Path, ReceiveMode};
+use apus_bench::contenders::apus::{BarePair, ReceiveMode};
 use apus_bench::contenders::baseline::{CacheLines, SendMode, Tcp, Udp, UdpGso, Unix, UnixKind};
-use apus_bench::contenders::contender::{Contender, Plan, Replies, Side};
+use apus_bench::contenders::contender::Contender;
 use apus_local::{Connecting, LocalConfig, PairEvent, ReceiveQuota};
+use apus_measure::exchange::{Calls, Exchange, Path};
+use apus_measure::plan::{Plan, Replies, Side};
 use apus_testbed::Error;
 use apus_testbed::process::{Agent, Control, Runner, Spawner, Task};
 use rustix::net::{
@@ -86,8 +88,8 @@ fn measure((serve, drive): (Runner, Runner), poll: PollMode, counting: usize) ->
     longer.unwrap_or_else(|| run(10_000))
 }
 
-const fn apus(calls: Calls, path: Path) -> Apus {
-    Apus { calls, path }
+const fn apus(calls: Calls, path: Path) -> Exchange {
+    Exchange { calls, path }
 }
 
 const fn unix(kind: UnixKind, replies: Replies) -> Unix {

@@ -1,9 +1,9 @@
 //! Overload of processors: retransmissions must not feed themselves.
 //!
-//! Two hosts echo messages of W4, as `apus bench load` does over loopback. Where receivers mistake
-//! the queueing of a busy peer for loss, the retransmissions that they request make the queue
-//! longer: the fabric then stays slow although no packet is lost, or takes long to recover after a
-//! stall.
+//! Two hosts echo messages of W4, as `apus-lab bench load` does over loopback. Where receivers
+//! mistake the queueing of a busy peer for loss, the retransmissions that they request make the
+//! queue longer: the fabric then stays slow although no packet is lost, or takes long to recover
+//! after a stall.
 
 use apus_proto::{Config, Profile};
 use apus_sim::experiment::{Carrier, Experiment, ExperimentReport};
@@ -16,7 +16,7 @@ use apus_workload::{PacketOverhead, Stream, Workload, rng};
 use rand::distr::Distribution;
 
 const PACKETS: PacketOverhead = PacketOverhead::UDP_OVER_ETHERNET;
-/// Longest message of the workload, as in `apus bench load`.
+/// Longest message of the workload, as in `apus-lab bench load`.
 const LONGEST: u32 = 1_000_000;
 
 fn rate(mbps: u64) -> Rate {

@@ -3,8 +3,8 @@
 //! core unless JOBS is given. With `--hostile`, one host of each fabric attacks the others; with
 //! `--kernel`, some hosts run the Linux module; with `--sealed`, packets are sealed and a host is
 //! on the path; with `--divided`, hosts have endpoints with shards, or several processes. It runs
-//! the same seeds as `apus sim check`, but compiles far less when the core changes: `mutations/run`
-//! builds it once per mutation.
+//! the same seeds as `apus-lab sim check`, but compiles far less when the core changes:
+//! `mutations/run` builds it once per mutation.
 //!
 //! Prints `KIND SEED NUMBER` and exits with the status of the kind. NUMBER is the number of seeds
 //! run. Describes the violation on standard error.

@@ -3,7 +3,7 @@
 //! A seed determines parameters, a small fabric, a workload and faults ([`Scenario`]). The
 //! simulated hosts run the shipped protocol, and checkers observe the events at the API and on the
 //! wire. After the faults, every call must end, further calls must succeed, and no state may be
-//! left. `apus sim check` is the command line of this crate.
+//! left. `apus-lab sim check` is the command line of this crate.
 //!
 //! ```text
 //!   generator   scenario of a seed                        scenario, call     the scenario

@@ -17,7 +17,7 @@ macro_rules! kinds {
             /// All kinds, by exit status.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Returns the exit status of `apus sim check`.
+            /// Returns the exit status of `apus-lab sim check`.
             #[must_use]
             pub const fn exit_status(self) -> u8 {
                 match self { $(Self::$variant => $code,)* }

@@ -1,5 +1,5 @@
-//! Small scenarios, at least one for each kind of fault. `apus sim check` runs random scenarios in
-//! larger numbers.
+//! Small scenarios, at least one for each kind of fault. `apus-lab sim check` runs random scenarios
+//! in larger numbers.
 
 use std::num::NonZero;
 

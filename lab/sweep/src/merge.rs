@@ -14,7 +14,9 @@ pub enum MergeError {
     #[error(transparent)]
     Lines(#[from] LinesError),
     /// All files are empty.
-    #[error("no file holds a point of a sweep; name files that `apus sim run --out` has written")]
+    #[error(
+        "no file holds a point of a sweep; name files that `apus-lab sim run --out` has written"
+    )]
     Nothing,
     /// The files belong to different sweeps.
     #[error(

@@ -42,17 +42,18 @@ const MOST_PROCESSES: u32 = 64;
 /// transport and seed is a separate point, a pure function of its options. `--out` keeps one line
 /// per point and runs only the points that the file lacks. With `--out`, a process that was started
 /// as one of many runs its share of the points: `--shard I/N`, or the shard that Slurm arrays,
-/// Kubernetes indexed jobs and MPI name in the environment. `apus sim merge` combines the files.
+/// Kubernetes indexed jobs and MPI name in the environment. `apus-lab sim merge` combines the
+/// files.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(after_help = "Examples:
-  apus sim run
-  apus sim run --preset sigcomm18 --workload w4 --load 0.8 --json
-  apus sim run --workload w2 --transport apus,dctcp,oracle --html w2.html
-  apus sim run --param max_overcommit=1,7 --load 0.6,0.7,0.8,0.9
-  apus sim run --topology 1x16x0 --pattern incast=15 --workload 10000 --buffer per-port=200kB
-  apus sim run --workload w1,w3 --topology 1x16x0 --peer-model kernel
-  apus sim run --topology 1x2x0 --answer echo --host-rate 10gbit --load 0.4 --stall 300ms
-  apus sim run --load 0.5,0.8 --shard 0/2 --out part-{shard}.jsonl")]
+  apus-lab sim run
+  apus-lab sim run --preset sigcomm18 --workload w4 --load 0.8 --json
+  apus-lab sim run --workload w2 --transport apus,dctcp,oracle --html w2.html
+  apus-lab sim run --param max_overcommit=1,7 --load 0.6,0.7,0.8,0.9
+  apus-lab sim run --topology 1x16x0 --pattern incast=15 --workload 10000 --buffer per-port=200kB
+  apus-lab sim run --workload w1,w3 --topology 1x16x0 --peer-model kernel
+  apus-lab sim run --topology 1x2x0 --answer echo --host-rate 10gbit --load 0.4 --stall 300ms
+  apus-lab sim run --load 0.5,0.8 --shard 0/2 --out part-{shard}.jsonl")]
 pub struct Options {
     /// Configuration of apus. The fabric is the paper's either way, unless options change it
     #[arg(long, value_name = "NAME", default_value = "sigcomm18")]

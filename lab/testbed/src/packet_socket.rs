@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, bind, socket};
 
-use crate::error::{Doing, Error};
+use apus_measure::error::{Doing, Error};
 
 /// Direction of a packet socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,39 +10,41 @@
 #include <stdbool.h>
 
 /**
- * Flag of a call: executing the request twice is harmless, so that the call survives a restart of the server.
+ * Flag of a call: executing the request twice is harmless, so the call survives a restart of the
+ * server.
  */
 #define APUS_IDEMPOTENT 1
 
 /**
- * Flag of a call: if a limit is reached, it fails at once with `APUS_STATUS_NO_ROOM` instead of waiting.
+ * Flag of a call: if a limit is reached, the call fails at once with `APUS_STATUS_NO_ROOM` instead
+ * of waiting.
  */
 #define APUS_NO_WAIT 2
 
 /**
- * Flag of `apus_endpoint_bind` and `apus_endpoint_client`: the endpoint has descriptors for an event loop. A thread of
- * its own then runs the protocol, and the options `poll` and `engine` have no effect. Without it, threads that wait poll
- * the network themselves, which is faster.
+ * Flag of `apus_endpoint_bind` and `apus_endpoint_client`: the endpoint has descriptors for an
+ * event loop. A separate thread then runs the protocol, and the options `poll` and `engine` have
+ * no effect. Without the flag, waiting threads poll the network themselves, which is faster.
  */
 #define APUS_DESCRIPTORS 1
 
 /**
- * Number of bytes of the text of an error, with the 0 at its end. A longer text is cut.
+ * Size of the text of an error in bytes, including the terminating 0. A longer text is cut.
  */
 #define APUS_ERROR_TEXT_SIZE 248
 
 /**
- * First part of the version of the header. `apus_version` returns that of the library.
+ * First part of the header's version. `apus_version` returns the library's version.
  */
 #define APUS_VERSION_MAJOR 0
 
 /**
- * Second part of the version of the header.
+ * Second part of the header's version.
  */
 #define APUS_VERSION_MINOR 1
 
 /**
- * Third part of the version of the header.
+ * Third part of the header's version.
  */
 #define APUS_VERSION_PATCH 0
 
@@ -52,11 +54,11 @@
  */
 typedef enum apus_status {
     /**
-     * The function has done what it is for.
+     * The function succeeded.
      */
     APUS_STATUS_OK = 0,
     /**
-     * The server or its host did not answer, although it was asked again.
+     * The server or its host did not answer, even after repetitions.
      */
     APUS_STATUS_PEER_SILENT = 1,
     /**
@@ -64,7 +66,7 @@ typedef enum apus_status {
      */
     APUS_STATUS_PORT_CLOSED = 2,
     /**
-     * The server's host does not speak Homa (raw IP only).
+     * The server's host does not support Homa (raw IP only).
      */
     APUS_STATUS_PROTOCOL_UNREACHABLE = 3,
     /**
@@ -80,7 +82,7 @@ typedef enum apus_status {
      */
     APUS_STATUS_PEER_RESTARTED = 6,
     /**
-     * The server has finished the call, and its response is lost.
+     * The server executed the call, but its response is lost.
      */
     APUS_STATUS_RESPONSE_LOST = 7,
     /**
@@ -104,11 +106,11 @@ typedef enum apus_status {
      */
     APUS_STATUS_ABANDONED = 12,
     /**
-     * The server takes no calls from this version of apus.
+     * The server accepts no calls from this version of apus.
      */
     APUS_STATUS_CLIENT_TOO_OLD = 13,
     /**
-     * The request is empty, and the server's version of apus takes no empty messages.
+     * The request is empty, and the server's version of apus accepts no empty messages.
      */
     APUS_STATUS_PEER_TOO_OLD = 14,
     /**
@@ -120,7 +122,7 @@ typedef enum apus_status {
      */
     APUS_STATUS_PEER_ENDED = 16,
     /**
-     * The server, on this host, broke the protocol of shared memory.
+     * The server, on this host, violated the shared-memory protocol.
      */
     APUS_STATUS_PROTOCOL_BROKEN = 17,
     /**
@@ -136,31 +138,34 @@ typedef enum apus_status {
      */
     APUS_STATUS_SHUT_DOWN = 20,
     /**
-     * No keys could be agreed upon with the server: one of the two ends refuses the identity of the other.
+     * No keys could be agreed on with the server: one of the two ends refuses the other's
+ * identity.
      */
     APUS_STATUS_UNTRUSTED = 21,
     /**
-     * The message is longer than `max_message`. Nothing was sent.
+     * The message is longer than `max_message`. It was not sent.
      */
     APUS_STATUS_MESSAGE_TOO_LARGE = 32,
     /**
-     * The message is empty, and the kernel profile has no empty messages. Nothing was sent.
+     * The message is empty, and the kernel profile has no empty messages. It was not sent.
      */
     APUS_STATUS_EMPTY_MESSAGE = 33,
     /**
-     * A limit is reached, and the caller did not want to wait. Nothing was sent; it may succeed later.
+     * A limit is reached, and the caller does not wait. The message was not sent; a later attempt
+ * may succeed.
      */
     APUS_STATUS_NO_ROOM = 34,
     /**
-     * The endpoint is closed. Nothing was sent.
+     * The endpoint is closed. The message was not sent.
      */
     APUS_STATUS_CLOSED = 35,
     /**
-     * The endpoint's socket failed for good. Nothing was sent; a new endpoint is needed.
+     * The endpoint's socket failed permanently. The message was not sent; a new endpoint is
+ * needed.
      */
     APUS_STATUS_DRIVER_FAILED = 36,
     /**
-     * The client does not wait for the reply any more.
+     * The client no longer waits for the reply.
      */
     APUS_STATUS_CLIENT_GONE = 37,
     /**
@@ -172,11 +177,11 @@ typedef enum apus_status {
      */
     APUS_STATUS_OPEN_FAILED = 49,
     /**
-     * The options are not valid.
+     * The options are invalid.
      */
     APUS_STATUS_INVALID_OPTIONS = 50,
     /**
-     * An argument is not valid, such as a null pointer. Nothing was done.
+     * An argument is invalid, such as a null pointer. The function had no effect.
      */
     APUS_STATUS_INVALID_ARGUMENT = 64,
     /**
@@ -184,11 +189,11 @@ typedef enum apus_status {
      */
     APUS_STATUS_NO_DESCRIPTORS = 65,
     /**
-     * apus failed in a way that is a mistake of its own. The endpoint may be unusable.
+     * A bug in apus. The endpoint may be unusable.
      */
     APUS_STATUS_INTERNAL = 66,
     /**
-     * A failure that this interface has no number for; the text tells more.
+     * A failure without a number in this interface; see the text.
      */
     APUS_STATUS_OTHER = 67,
 } apus_status;
@@ -206,28 +211,30 @@ typedef enum apus_execution {
      */
     APUS_EXECUTION_EXECUTED = 1,
     /**
-     * It is not known. Calling again may execute the request a second time.
+     * Unknown. Calling again may execute the request a second time.
      */
     APUS_EXECUTION_UNKNOWN = 2,
 } apus_execution;
 
 /**
- * Client and server at once: sends requests to any number of peers and serves theirs. Any number of threads may use it
- * at a time.
+ * Client and server in one: sends requests to any number of peers and serves theirs. Any number of
+ * threads may use it at the same time.
  */
 typedef struct apus_endpoint apus_endpoint;
 
 /**
- * A request that has arrived, to be answered once with `apus_reply`. One thread at a time may use it; it may be passed on.
+ * A received request, to be answered once with `apus_reply`. One thread at a time may use it; it
+ * may be passed to another thread.
  */
 typedef struct apus_request apus_request;
 
 /**
- * The address of an endpoint. A plain value: copy and compare it as you like.
+ * The address of an endpoint. A plain value that may be copied and compared.
  */
 typedef struct apus_address {
     /**
-     * Bytes of the IP address in network order; of an IPv4 address the first four, the others are 0.
+     * Bytes of the IP address in network order. An IPv4 address uses the first four; the others
+ * are 0.
      */
     uint8_t ip[16];
     /**
@@ -245,12 +252,12 @@ typedef struct apus_address {
 } apus_address;
 
 /**
- * Why a function failed. Functions that take a pointer to an error write it only if they fail; the
- * pointer may be null.
+ * The reason why a function failed. Functions that take a pointer to an error write it only if
+ * they fail; the pointer may be null.
  */
 typedef struct apus_error {
     /**
-     * What happened: what the function returns.
+     * The status that the function returns.
      */
     enum apus_status status;
     /**
@@ -258,18 +265,18 @@ typedef struct apus_error {
      */
     enum apus_execution execution;
     /**
-     * One line for people, in UTF-8, with 0 at its end.
+     * One line for people, in UTF-8, 0-terminated.
      */
     char text[APUS_ERROR_TEXT_SIZE];
 } apus_error;
 
 /**
- * Bytes of a message that was received; `apus_buffer_free` frees them. A buffer of zeros is empty and needs no
- * `apus_buffer_free`.
+ * Bytes of a received message; `apus_buffer_free` frees them. A zeroed buffer is empty and needs
+ * no `apus_buffer_free`.
  */
 typedef struct apus_buffer {
     /**
-     * The bytes; null if the buffer has none to free. They are valid until the buffer is freed.
+     * The bytes, valid until the buffer is freed; null if there are none to free.
      */
     const uint8_t *data;
     /**
@@ -277,18 +284,18 @@ typedef struct apus_buffer {
      */
     size_t length;
     /**
-     * Belongs to apus.
+     * Internal to apus.
      */
     void *owner[4];
 } apus_buffer;
 
 /**
- * Options of a call. Zeros are the defaults.
+ * Options of a call. Zeros select the defaults.
  */
 typedef struct apus_call_options {
     /**
-     * Nanoseconds after which the call fails. 0: the endpoint's `call_timeout_msecs`, a minute by default; negative: no
-     * limit.
+     * Nanoseconds after which the call fails. 0: the endpoint's `call_timeout_msecs`, a minute by
+     * default; negative: no limit.
      */
     int64_t timeout_ns;
     /**
@@ -298,11 +305,11 @@ typedef struct apus_call_options {
 } apus_call_options;
 
 /**
- * The outcome of a call that was sent with `apus_send`.
+ * The outcome of a call sent with `apus_send`.
  */
 typedef struct apus_completion {
     /**
-     * The cookie that was given to `apus_send`.
+     * The cookie passed to `apus_send`.
      */
     uint64_t cookie;
     /**
@@ -310,7 +317,7 @@ typedef struct apus_completion {
      */
     struct apus_buffer response;
     /**
-     * Why the call failed; its status is `APUS_STATUS_OK` if it succeeded.
+     * The error of a failed call; its status is `APUS_STATUS_OK` if the call succeeded.
      */
     struct apus_error error;
 } apus_completion;
@@ -320,20 +327,20 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Resolves an address such as `10.0.0.7:4000`, `[fd00::7]:4000` or `inventory:4000`. A name is looked up, which may take
- * seconds: resolve it once, not before each call.
+ * Resolves an address such as `10.0.0.7:4000`, `[fd00::7]:4000` or `inventory:4000`. Looking up a
+ * name may take seconds: resolve it once, not before each call.
  *
  * # Safety
  *
- * `address` is a text with 0 at its end, `result` points to memory for an address, and `error` is null or points to
- * memory for an error.
+ * `address` is a 0-terminated text, `result` points to memory for an address, and `error` is null
+ * or points to memory for an error.
  */
 enum apus_status apus_address_parse(const char *address,
                                     struct apus_address *result,
                                     struct apus_error *error);
 
 /**
- * Writes an address as text, such as "10.0.0.7:4000", with 0 at its end. 64 bytes are always enough.
+ * Writes an address as 0-terminated text, such as "10.0.0.7:4000". 64 bytes are always enough.
  *
  * # Safety
  *
@@ -342,25 +349,25 @@ enum apus_status apus_address_parse(const char *address,
 enum apus_status apus_address_format(const struct apus_address *address, char *text, size_t size);
 
 /**
- * Frees the bytes of a buffer and makes it empty. Does nothing for null and for an empty buffer, so that freeing it
- * twice is harmless; a copy of the struct is no buffer of its own.
+ * Frees the bytes of a buffer and makes it empty. Does nothing for null and for an empty buffer,
+ * so freeing it twice is harmless. A copy of the struct is not a separate buffer.
  *
  * # Safety
  *
- * `buffer` is null, or points to a buffer that is empty or as a function of apus wrote it.
+ * `buffer` is null, or points to a buffer that is empty or was written by a function of apus.
  */
 void apus_buffer_free(struct apus_buffer *buffer);
 
 /**
  * Sends a request and waits for the response. Signals do not end the wait: `options` limits it.
  *
- * The `length` bytes at `request` are copied. `response` is written only if the call succeeds; free it with
- * `apus_buffer_free`.
+ * Copies the `length` bytes at `request`. Writes `response` only if the call succeeds; free it
+ * with `apus_buffer_free`.
  *
  * # Safety
  *
- * Each pointer is null or points to what its type says, `request` to `length` bytes. What `response` had is overwritten,
- * not freed.
+ * Each pointer is null or points to a value of its type, `request` to `length` bytes. The previous
+ * content of `response` is overwritten, not freed.
  */
 enum apus_status apus_call(const struct apus_endpoint *endpoint,
                            const struct apus_address *to,
@@ -371,16 +378,17 @@ enum apus_status apus_call(const struct apus_endpoint *endpoint,
                            struct apus_error *error);
 
 /**
- * Sends a request and returns without waiting for the response: `apus_recv_completions` returns the outcome later,
- * together with `cookie`.
+ * Sends a request and returns without waiting for the response: `apus_recv_completions` returns
+ * the outcome later, together with `cookie`.
  *
- * The `length` bytes at `request` are copied. Writes the number of the call to `call`, for `apus_cancel`, unless that is
- * null. Waits for room if a limit is reached, unless `APUS_NO_WAIT` is set: a thread that both sends and receives
- * completions sets it, and receives some when there is no room.
+ * Copies the `length` bytes at `request`. Writes the number of the call, for `apus_cancel`, to
+ * `call` unless that is null. Waits for room if a limit is reached, unless `APUS_NO_WAIT` is set.
+ * A thread that both sends and receives completions sets it, and receives completions when there
+ * is no room.
  *
  * # Safety
  *
- * Each pointer is null or points to what its type says, `request` to `length` bytes.
+ * Each pointer is null or points to a value of its type, `request` to `length` bytes.
  */
 enum apus_status apus_send(const struct apus_endpoint *endpoint,
                            const struct apus_address *to,
@@ -392,10 +400,11 @@ enum apus_status apus_send(const struct apus_endpoint *endpoint,
                            struct apus_error *error);
 
 /**
- * Cancels a call that was sent. Its completion will not be received; the server may have executed the request.
+ * Cancels a sent call. Its completion will not be received; the server may have executed the
+ * request.
  *
- * Returns false if the call has ended already, and its completion is then received as usual; or if there is no such
- * call.
+ * Returns false if the call has already ended, in which case its completion is received as usual,
+ * or if there is no such call.
  *
  * # Safety
  *
@@ -404,18 +413,19 @@ enum apus_status apus_send(const struct apus_endpoint *endpoint,
 bool apus_cancel(const struct apus_endpoint *endpoint, uint64_t call);
 
 /**
- * Waits until any call that was sent has ended, and writes up to `capacity` completions. Writes their number to `count`.
+ * Waits until any sent call has ended, and writes up to `capacity` completions. Writes their
+ * number to `count`.
  *
- * Waits up to `timeout_ns` nanoseconds: 0 does not wait, negative is no limit. If nothing has ended by then, it succeeds
- * with a `count` of 0. Returns at most 256.
+ * Waits up to `timeout_ns` nanoseconds: 0 does not wait, negative means no limit. If no call has
+ * ended by then, succeeds with a `count` of 0. Writes at most 256 completions.
  *
- * Returns `APUS_STATUS_CLOSED` or `APUS_STATUS_DRIVER_FAILED` when the endpoint is closed and all completions have been
- * received.
+ * Returns `APUS_STATUS_CLOSED` or `APUS_STATUS_DRIVER_FAILED` when the endpoint is closed and all
+ * completions have been received.
  *
  * # Safety
  *
- * Each pointer is null or points to what its type says, `completions` to memory for `capacity` of them. What they had is
- * overwritten, not freed.
+ * Each pointer is null or points to a value of its type, `completions` to memory for `capacity` of
+ * them. Their previous content is overwritten, not freed.
  */
 enum apus_status apus_recv_completions(const struct apus_endpoint *endpoint,
                                        struct apus_completion *completions,
@@ -425,15 +435,16 @@ enum apus_status apus_recv_completions(const struct apus_endpoint *endpoint,
                                        struct apus_error *error);
 
 /**
- * Opens an endpoint that serves requests at `address`, such as "0.0.0.0:4000". Port 0 selects a free port, which
- * `apus_endpoint_address` returns.
+ * Opens an endpoint that serves requests at `address`, such as "0.0.0.0:4000". Port 0 selects a
+ * free port, which `apus_endpoint_address` returns.
  *
- * `options` are TOML text with the keys of docs/configuration.md, such as "poll = 'block'"; null means the defaults.
+ * `options` is TOML text with the keys of docs/configuration.md, such as "poll = 'block'"; null
+ * selects the defaults.
  *
  * # Safety
  *
- * `address` is a text with 0 at its end, `options` too or null, `endpoint` points to memory for a pointer, and `error`
- * is null or points to memory for an error.
+ * `address` is a 0-terminated text, `options` is null or such a text, `endpoint` points to memory
+ * for a pointer, and `error` is null or points to memory for an error.
  */
 enum apus_status apus_endpoint_bind(const char *address,
                                     const char *options,
@@ -444,12 +455,12 @@ enum apus_status apus_endpoint_bind(const char *address,
 /**
  * Opens an endpoint at a free port, which does not serve requests.
  *
- * `options` are as in `apus_endpoint_bind`.
+ * `options` is as in `apus_endpoint_bind`.
  *
  * # Safety
  *
- * `options` is null or a text with 0 at its end, `endpoint` points to memory for a pointer, and `error` is null or points
- * to memory for an error.
+ * `options` is null or a 0-terminated text, `endpoint` points to memory for a pointer, and `error`
+ * is null or points to memory for an error.
  */
 enum apus_status apus_endpoint_client(const char *options,
                                       uint32_t flags,
@@ -457,18 +468,19 @@ enum apus_status apus_endpoint_client(const char *options,
                                       struct apus_error *error);
 
 /**
- * Shuts an endpoint down and frees it. Outstanding calls end at their servers as cancelled; requests that were received
- * and not answered fail at their clients. Does nothing for null.
+ * Shuts an endpoint down and frees it. Outstanding calls end at their servers as cancelled;
+ * received requests without a reply fail at their clients. Does nothing for null.
  *
  * # Safety
  *
- * `endpoint` is null or an endpoint that was not freed, and no other thread uses it. Requests and buffers outlive it.
+ * `endpoint` is null or an endpoint that was not freed, and no other thread uses it. Requests and
+ * buffers may outlive it.
  */
 void apus_endpoint_free(struct apus_endpoint *endpoint);
 
 /**
- * Writes the address of the endpoint's socket. The IP address is 0.0.0.0 or :: if it is bound to all addresses of the
- * host.
+ * Writes the address of the endpoint's socket. The IP address is 0.0.0.0 or :: if it is bound to
+ * all addresses of the host.
  *
  * # Safety
  *
@@ -477,8 +489,9 @@ void apus_endpoint_free(struct apus_endpoint *endpoint);
 enum apus_status apus_endpoint_address(const struct apus_endpoint *endpoint, struct apus_address *address);
 
 /**
- * Shuts the endpoint down: outstanding calls fail, requests are refused, and every function that waits returns
- * `APUS_STATUS_CLOSED`. It must still be freed. Ends threads that wait, before `apus_endpoint_free`.
+ * Shuts the endpoint down: outstanding calls fail, requests are refused, and every waiting
+ * function returns `APUS_STATUS_CLOSED`. The endpoint must still be freed. Use it to end waiting
+ * threads before `apus_endpoint_free`.
  *
  * # Safety
  *
@@ -487,9 +500,9 @@ enum apus_status apus_endpoint_address(const struct apus_endpoint *endpoint, str
 enum apus_status apus_endpoint_shutdown(const struct apus_endpoint *endpoint);
 
 /**
- * Waits until the peers have acknowledged all messages, for example after the last reply and before the end of the
- * process. Returns `APUS_STATUS_DEADLINE_EXCEEDED` if they have not after `timeout_ns` nanoseconds (negative: no limit),
- * or the endpoint is closed before.
+ * Waits until the peers have acknowledged all messages, for example after the last reply and
+ * before the process ends. Returns `APUS_STATUS_DEADLINE_EXCEEDED` if they have not after
+ * `timeout_ns` nanoseconds (negative: no limit), or if the endpoint is closed first.
  *
  * # Safety
  *
@@ -499,9 +512,10 @@ enum apus_status apus_endpoint_drain(const struct apus_endpoint *endpoint,
                                      int64_t timeout_ns);
 
 /**
- * Returns the descriptor that is readable while `apus_recv_completions` would return something without waiting. It may
- * be readable when there is nothing; call `apus_recv_completions` with a timeout of 0 before you poll it again. It belongs
- * to the endpoint: poll it, and neither read from it nor close it.
+ * Returns the descriptor that is readable while `apus_recv_completions` would return completions
+ * without waiting. It may also be readable without completions; call `apus_recv_completions` with
+ * a timeout of 0 before polling it again. It belongs to the endpoint: only poll it, do not read
+ * from it or close it.
  *
  * Returns -1 if the endpoint was opened without `APUS_DESCRIPTORS`, or is null.
  *
@@ -513,8 +527,8 @@ int apus_endpoint_completion_descriptor(const struct apus_endpoint *endpoint,
                                         struct apus_error *error);
 
 /**
- * Returns the descriptor that is readable while `apus_recv_requests` would return something without waiting; see
- * `apus_endpoint_completion_descriptor`.
+ * Returns the descriptor that is readable while `apus_recv_requests` would return requests without
+ * waiting; see `apus_endpoint_completion_descriptor`.
  *
  * # Safety
  *
@@ -523,15 +537,15 @@ int apus_endpoint_completion_descriptor(const struct apus_endpoint *endpoint,
 int apus_endpoint_request_descriptor(const struct apus_endpoint *endpoint, struct apus_error *error);
 
 /**
- * Reads a counter or a gauge of an endpoint by its name in docs/metrics.md, such as "client_responses_done". A name that
- * there is not is `APUS_STATUS_INVALID_ARGUMENT`.
+ * Reads a counter or a gauge of an endpoint by its name in docs/metrics.md, such as
+ * "client_responses_done". Returns `APUS_STATUS_INVALID_ARGUMENT` for an unknown name.
  *
- * Each call reads all of them: use `apus_endpoint_metrics` for many.
+ * Each call reads all counters: use `apus_endpoint_metrics` for several.
  *
  * # Safety
  *
- * `endpoint` is null or an endpoint, `name` null or a text with 0 at its end, `value` null or memory for a number, and
- * `error` null or memory for an error.
+ * `endpoint` is null or an endpoint, `name` null or a 0-terminated text, `value` null or memory
+ * for a number, and `error` null or memory for an error.
  */
 enum apus_status apus_endpoint_metric(const struct apus_endpoint *endpoint,
                                       const char *name,
@@ -539,29 +553,32 @@ enum apus_status apus_endpoint_metric(const struct apus_endpoint *endpoint,
                                       struct apus_error *error);
 
 /**
- * Writes all counters and gauges of an endpoint as text, a line `NAME VALUE` for each, sorted by name. The text has no 0 at
- * its end; `apus_buffer_free` frees it.
+ * Writes all counters and gauges of an endpoint as text, one line `NAME VALUE` each, sorted by
+ * name. The text is not 0-terminated; free it with `apus_buffer_free`.
  *
  * # Safety
  *
- * `endpoint` is null or an endpoint, `lines` null or memory for a buffer, whose content is not freed, and `error` null or
- * memory for an error.
+ * `endpoint` is null or an endpoint, `lines` null or memory for a buffer, whose previous content
+ * is not freed, and `error` null or memory for an error.
  */
 enum apus_status apus_endpoint_metrics(const struct apus_endpoint *endpoint,
                                        struct apus_buffer *lines,
                                        struct apus_error *error);
 
 /**
- * Waits for requests from any client, and writes up to `capacity` of them. Writes their number to `count`.
+ * Waits for requests from any client, and writes up to `capacity` of them. Writes their number to
+ * `count`.
  *
- * Waits up to `timeout_ns` nanoseconds: 0 does not wait, negative is no limit. If none has arrived by then, it succeeds
- * with a `count` of 0. Returns at most 256.
+ * Waits up to `timeout_ns` nanoseconds: 0 does not wait, negative means no limit. If no request
+ * has arrived by then, succeeds with a `count` of 0. Writes at most 256 requests.
  *
- * Each request is answered with `apus_reply` or freed with `apus_request_free`, also after its endpoint is freed.
+ * Answer each request with `apus_reply` or free it with `apus_request_free`, even after its
+ * endpoint is freed.
  *
  * # Safety
  *
- * Each pointer is null or points to what its type says, `requests` to memory for `capacity` pointers.
+ * Each pointer is null or points to a value of its type, `requests` to memory for `capacity`
+ * pointers.
  */
 enum apus_status apus_recv_requests(const struct apus_endpoint *endpoint,
                                     struct apus_request **requests,
@@ -571,8 +588,9 @@ enum apus_status apus_recv_requests(const struct apus_endpoint *endpoint,
                                     struct apus_error *error);
 
 /**
- * Returns the client's message, and writes its length in bytes. It is valid until the request is answered or freed, and
- * never null for a request. For null it is null, with a length of 0.
+ * Returns the client's message, and writes its length in bytes. The pointer is valid until the
+ * request is answered or freed, and never null for a request. For a null `request` it is null,
+ * with a length of 0.
  *
  * # Safety
  *
@@ -592,13 +610,14 @@ enum apus_status apus_request_address(const struct apus_request *request, struct
 /**
  * Sends the response, which may be empty. Waits for room if a limit is reached.
  *
- * Takes the request, which must not be used afterwards, whatever is returned: if the response cannot be sent, the client
- * gets an error that says so. The `length` bytes at `response` are copied; they may be those of the request.
+ * Takes the request, which must not be used afterwards, even if the function fails: if the
+ * response cannot be sent, the client gets an error that states this. Copies the `length` bytes at
+ * `response`, which may be the bytes of the request.
  *
  * # Safety
  *
- * `request` is null or a request that was neither answered nor freed, `response` points to `length` bytes, and `error` is
- * null or points to memory for an error.
+ * `request` is null or a request that was neither answered nor freed, `response` points to
+ * `length` bytes, and `error` is null or points to memory for an error.
  */
 enum apus_status apus_reply(struct apus_request *request,
                             const void *response,
@@ -606,7 +625,8 @@ enum apus_status apus_reply(struct apus_request *request,
                             struct apus_error *error);
 
 /**
- * Frees a request without a reply; its client gets an error that says so. Does nothing for null.
+ * Frees a request without a reply; its client gets an error that states this. Does nothing for
+ * null.
  *
  * # Safety
  *
@@ -620,8 +640,8 @@ void apus_request_free(struct apus_request *request);
 const char *apus_version(void);
 
 /**
- * Returns the name of a status, such as "deadline_exceeded"; "unknown" for a number that this version does not
- * have. The text is never freed.
+ * Returns the name of a status, such as "deadline_exceeded"; "unknown" for an unknown number. The
+ * text is never freed.
  */
 const char *apus_status_name(int32_t status);
 

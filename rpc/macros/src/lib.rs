@@ -1,10 +1,8 @@
 //! The attribute `service`, which makes a service of a trait: a client, and a handler for servers.
 //!
-//! Applications reach it as `apus::service` (feature `rpc` of `apus`) or `apus_rpc::service`; what
-//! it generates uses the crate `apus-rpc`. A feature of `apus` cannot depend on a crate that
-//! depends on `apus`, so this crate depends on neither, and an application has both among its
-//! dependencies (`crate = path` names another place). The code of services inside `apus` would
-//! bring serde and all layers above it into the transport.
+//! Applications reach it as `apus_rpc::service`; the generated code uses the crate `apus-rpc`
+//! (`crate = path` names another place). The code of services inside `apus` would bring serde and
+//! all layers above it into the transport.
 
 mod blocking;
 mod check;
@@ -19,7 +17,7 @@ use proc_macro::TokenStream;
 /// Makes a service of a trait.
 ///
 /// ```ignore
-/// #[apus::service]
+/// #[apus_rpc::service]
 /// pub trait Store {
 ///     /// Returns a value.
 ///     #[idempotent]
@@ -49,7 +47,7 @@ use proc_macro::TokenStream;
 ///
 /// # Options
 ///
-/// `#[apus::service(name = "shop.Store")]` sets the name of the service, which is otherwise that of the trait;
+/// `#[apus_rpc::service(name = "shop.Store")]` sets the name of the service, which is otherwise that of the trait;
 /// `codec = apus_rpc::Json` the format of arguments and results, which is otherwise postcard; `crate = path` where the crate
 /// `apus-rpc` is, which is otherwise `::apus_rpc`.
 ///

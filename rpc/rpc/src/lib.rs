@@ -2,8 +2,7 @@
 //!
 //! # A typed service
 //!
-//! [`service`] makes a service of a trait: a client, and a handler for servers. With the feature `rpc` of `apus` it is
-//! `apus::service` as well.
+//! [`service`] makes a service of a trait: a client, and a handler for servers.
 //!
 //! ```
 //! use apus_rpc::{Channel, Server, Streaming};

@@ -17,7 +17,7 @@
 //!
 //! `cargo run -p apus-tonic --example helloworld` is that program.
 //!
-//! # What is the same, and what is not
+//! # Similarities and differences
 //!
 //! - Unary calls and the three kinds of streams, metadata, `grpc-timeout`, statuses with details,
 //!   compression, interceptors, health and reflection services work as over HTTP/2. A unary call is

@@ -1,20 +1,22 @@
-//! Many small calls between two endpoints of this host, over UDP sockets or through shared memory, to be counted.
+//! Many small calls between two endpoints of this host, over UDP sockets or through shared memory,
+//! to be counted.
 //!
 //! One thread is client and server in turn, so that no instruction is spent on waiting. Two runs of
-//! `valgrind --tool=callgrind` with different numbers of rounds have a difference in instructions; divided by the
-//! difference of their exchanges it is what an exchange costs in both endpoints together, 120 of it in this file. Valgrind's
-//! processes crash in `rustix` unless `prctl(PR_GET_AUXV)` fails there, for example by a seccomp filter.
+//! `valgrind --tool=callgrind` with different numbers of rounds have a difference in instructions;
+//! divided by the difference of their exchanges it is what an exchange costs in both endpoints
+//! together, 120 of it in this file. Valgrind's processes crash in `rustix` unless
+//! `prctl(PR_GET_AUXV)` fails there, for example by a seccomp filter.
 //!
 //! ```text
-//! cargo bench -p apus --bench exchange -- 1000             # that many rounds of 64 calls of 100 bytes
-//! cargo bench -p apus --bench exchange -- 1000 many off    # without traces; or `sampled=1024`, `all`
+//! cargo bench -p apus --bench exchange -- 1000           # rounds of 64 calls of 100 bytes
+//! cargo bench -p apus --bench exchange -- 1000 many off  # without traces; or `sampled=1024`, `all`
 //! ```
 //!
-//! It prints the engine's counters of both endpoints, and those of their drivers for each exchange: packets, datagrams and system
-//! calls. Words after the number of rounds, in any order:
+//! It prints the engine's counters of both endpoints, and the counters of their drivers for each
+//! exchange: packets, datagrams and system calls. Words after the number of rounds, in any order:
 //!
 //! - `many`: calls and replies are sent together (`send_many`, `reply_many`);
-//! - `threads`: the server has a thread of its own and both spin, as in `apus bench rate`;
+//! - `threads`: the server has a separate thread and both spin, as in `apus-lab bench rate`;
 //! - `local`: through shared memory;
 //! - `one`: one call is outstanding, not 64, and nothing is corked;
 //! - anything else is the sampling of traces.
@@ -44,9 +46,9 @@ struct Client {
     to: SocketAddr,
     request: Bytes,
     completions: Vec<Completion>,
-    /// Calls that leave together; `None` if each is sent by itself.
+    /// Calls that leave together; `None` if each is sent separately.
     calls: Option<Vec<OutgoingCall>>,
-    /// Whether one call is outstanding, which leaves by itself.
+    /// Whether one call is outstanding, which leaves alone.
     one: bool,
 }
 
@@ -79,8 +81,8 @@ impl Client {
     }
 }
 
-/// Echoes the requests that are there, together if there is a place for `replies`. Returns `false` if the endpoint is
-/// closed: the client has what it has counted.
+/// Echoes the available requests, together if there is a place for `replies`. Returns `false` if
+/// the endpoint is closed: the client has its counts.
 fn echo(
     server: &Endpoint,
     requests: &mut Vec<Request>,
@@ -112,7 +114,7 @@ fn print(side: &str, endpoint: &Endpoint, exchanges: usize) {
     }
 }
 
-/// Makes calls until one goes through shared memory, to which the endpoints agree during the first ones.
+/// Makes calls until one uses shared memory, which the endpoints set up during the first ones.
 fn agree_on_memory(client: &mut Client, server: &Endpoint) {
     while client.endpoint.metrics().engine.local_calls == 0 {
         client.send(0);

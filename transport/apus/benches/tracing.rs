@@ -1,7 +1,7 @@
 //! The cost of time traces for small messages.
 //!
 //! `cargo bench -p apus --bench tracing` prints the RPCs per second for each sampling setting,
-//! relative to no tracing. `apus bench rate` measures the same with processes that live for a
+//! relative to no tracing. `apus-lab bench rate` measures the same with processes that live for a
 //! second each, whose results vary by 4 %. Here the settings alternate every 10 ms in one pair of
 //! endpoints, 400 times, which resolves differences of half a per cent.
 

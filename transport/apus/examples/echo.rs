@@ -37,7 +37,7 @@ fn serve(address: &str) -> Result<(), Box<dyn Error>> {
     loop {
         let mut request = endpoint.recv_request()?;
         let client = request.peer_addr();
-        // The reply is the memory of the request: nothing is copied.
+        // The reply is the memory of the request, without a copy.
         let message = request.take_payload();
         if let Err(error) = request.reply(message) {
             // The client has ended or does not wait any more. That is no fault of the service.

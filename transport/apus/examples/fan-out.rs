@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use apus::{Bytes, CallOptions, Endpoint};
 
-/// Number of replicas, of those that are stuck, and of the answers that are wanted.
+/// Number of replicas, of stuck replicas, and of required answers.
 const REPLICAS: usize = 5;
 const STUCK: usize = 2;
 const WANTED: usize = 3;
@@ -42,9 +42,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Sends `question` to all `servers`, and returns the first `wanted` answers with the positions of
 /// their servers; fewer if too many calls fail. The other calls are cancelled.
 ///
-/// Any thread that uses `client` may receive the completions of its calls. A thread that fans out
-/// has an endpoint of its own, therefore. With tokio, a `JoinSet` of `call` does the same: dropping
-/// it cancels the calls that are left.
+/// Any thread that uses `client` may receive the completions of its calls. Therefore, a thread that
+/// fans out has a separate endpoint. With tokio, a `JoinSet` of `call` does the same: dropping it
+/// cancels the remaining calls.
 fn first_answers(
     client: &Endpoint,
     servers: &[SocketAddr],

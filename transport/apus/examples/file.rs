@@ -14,7 +14,7 @@ use std::{env, fs, io};
 
 use apus::{Bytes, CallOptions, Endpoint, Payload};
 
-/// The first byte of a reply: what follows is content, or the text of an error.
+/// First byte of a reply: content follows, or the text of an error.
 const DONE: Bytes = Bytes::from_static(&[0]);
 const FAILED: Bytes = Bytes::from_static(&[1]);
 

@@ -2,8 +2,8 @@
 
 use crate::call::Completion;
 use crate::endpoint::Endpoint;
-use crate::engine::poll_mode::PollMode;
-use crate::engine::wait_target::{AnyArrival, Arrived};
+use crate::engine::poll::{AnyArrival, Arrived};
+use crate::engine::waiting::PollMode;
 use crate::error::Closed;
 use crate::request::Request;
 use std::os::fd::BorrowedFd;
@@ -20,8 +20,8 @@ pub enum Arrival {
 }
 
 impl Endpoint {
-    /// Waits up to `timeout` for a request or for the end of any call that was sent, and returns
-    /// early if one of `companions` is readable. Returns `None` if there is no message.
+    /// Waits up to `timeout` for a request or for the end of any call started with `send`, and
+    /// returns early if one of `companions` is readable. Returns `None` if there is no message.
     ///
     /// For a thread that serves one endpoint and other descriptors: it sleeps on all of them in one
     /// system call, and receives its messages without a wake-up of another thread. It never spins;

@@ -4,9 +4,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use crate::engine::calls::Key;
 use crate::engine::core::Deadline;
-use crate::engine::message::EndedCall;
+use crate::engine::state::{EndedCall, Key};
 use crate::engine::tracer::stage;
 use apus_proto::Payload;
 use apus_trace::Event;
@@ -36,7 +35,7 @@ impl CallOptions {
         Self { deadline: Deadline::Endpoint, idempotent: false, no_wait: false }
     }
 
-    /// Sets the time at which the call fails if it has not completed, instead of the endpoint's
+    /// Sets the time of failure for a call that has not completed, instead of the endpoint's
     /// [timeout](crate::EndpointBuilder::call_timeout). Waiting for room to send counts.
     pub const fn deadline(mut self, at: Instant) -> Self {
         self.deadline = Deadline::At(at);
@@ -85,14 +84,14 @@ pub struct OutgoingCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {
     pub(crate) key: Key,
-    /// Index of the shard through which it is made.
+    /// Index of the shard that makes the call.
     pub(crate) shard: u16,
 }
 
 impl CallId {
-    /// Bits of a slot's number; the shard has the bits above it. 2^25 calls of one shard at a time are twice what
-    /// `max_client_rpcs` can allow, and there are at most 128 shards: [`Shards::MAX`](crate::Shards::MAX) that serve, and as
-    /// many that call.
+    /// Bits of a slot's number; the shard has the bits above it. 2^25 calls of one shard at a time
+    /// are twice what `max_client_rpcs` can allow, and there are at most 128 shards:
+    /// [`Shards::MAX`](crate::Shards::MAX) that serve, and as many that call.
     const SLOT_BITS: u32 = 25;
 
     /// Returns the id as a number, for interfaces that pass no Rust types. Ids of one endpoint

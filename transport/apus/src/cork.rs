@@ -1,7 +1,7 @@
-//! Corks: hold messages back so that those of a busy thread leave together.
+//! Corks: hold messages back so that the messages of a busy thread leave together.
 //!
 //! Without a cork, the packets of a command leave before it returns (SEND-10). Rationale: a delay
-//! by time, or while something is unacknowledged (Nagle), slows every unloaded call and suits no
+//! by time, or while bytes are unacknowledged (Nagle), slows every unloaded call and suits no
 //! single application; a batch call alone does not suit a server that replies as requests arrive. A
 //! cork ends when its thread waits, so a loop that handles all messages and then waits cannot
 //! forget a flush. 32 messages are held at most: with 64, each side waited for the other's whole
@@ -10,10 +10,11 @@
 use crate::engine::shard::Shard;
 use smallvec::SmallVec;
 
-/// Holds messages back until it is dropped; see [`EndpointHandle::cork`](crate::EndpointHandle::cork).
+/// Holds messages back until it is dropped; see
+/// [`EndpointHandle::cork`](crate::EndpointHandle::cork).
 #[must_use = "messages are held back only until the cork is dropped"]
 pub struct Cork<'a> {
-    /// The shards through which the calling thread replies and calls.
+    /// The calling thread's shards for replies and for calls.
     shards: SmallVec<[&'a Shard; 2]>,
 }
 

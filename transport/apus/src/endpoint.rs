@@ -1,11 +1,9 @@
 //! The blocking endpoint.
 
 use crate::call::{CallId, CallOptions, Completion, OutgoingCall};
+use crate::engine::poll::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget};
 use crate::engine::shard::{Locked, Shard};
 use crate::engine::shards::{AtShard, Shards};
-use crate::engine::wait_target::{
-    AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
-};
 use crate::error::{CallError, Closed, ReplyError};
 use crate::handle::EndpointHandle;
 use crate::request::{Replies, Request};
@@ -20,9 +18,9 @@ use std::time::{Duration, Instant};
 /// Client and server at once: sends requests to any number of peers and serves theirs.
 ///
 /// Clones refer to the same endpoint, and any number of threads may use it at a time. The endpoint
-/// is shut down when the last clone is dropped. Methods that do not wait, such as
-/// [`local_addr`](EndpointHandle::local_addr), [`metrics`](EndpointHandle::metrics) and
-/// [`shutdown`](EndpointHandle::shutdown), are those of [`EndpointHandle`].
+/// is shut down when the last clone is dropped. [`EndpointHandle`] has the methods that do not
+/// wait, such as [`local_addr`](EndpointHandle::local_addr), [`metrics`](EndpointHandle::metrics)
+/// and [`shutdown`](EndpointHandle::shutdown).
 ///
 /// # A server
 ///
@@ -52,7 +50,7 @@ use std::time::{Duration, Instant};
 /// # Many calls at a time
 ///
 /// [`Endpoint::send`] does not wait for the response. [`Endpoint::recv_completion`] returns the
-/// outcomes of such calls in the order in which they end, each with the cookie that was given to
+/// outcomes of such calls in the order of their ends, each with the cookie that was given to
 /// `send`. A [`Cork`](crate::Cork) lets the messages of a busy thread leave together;
 /// [`Endpoint::send_many`] and [`Endpoint::reply_many`] send many of them at once.
 ///
@@ -123,7 +121,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// [`CallError`]; its [`execution`](CallError::execution) tells whether the request may have
     /// been executed.
     pub fn call(&self, to: SocketAddr, request: impl Into<Payload>) -> Result<Bytes, CallError> {
         self.call_with(to, request, CallOptions::new())
@@ -133,7 +131,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// [`CallError`]; its [`execution`](CallError::execution) tells whether the request may have
     /// been executed.
     pub fn call_with(
         &self,
@@ -168,7 +166,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]: nothing was sent.
+    /// [`CallError`]: the request was not sent.
     pub fn send(
         &self,
         to: SocketAddr,
@@ -186,7 +184,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]: nothing was sent.
+    /// [`CallError`]: the request was not sent.
     pub fn send_with(
         &self,
         to: SocketAddr,
@@ -198,14 +196,15 @@ impl Endpoint {
         submit(self.shards.caller()?, &mut submission).map(|(_, call)| call)
     }
 
-    /// Sends the requests of `calls` in their order, and removes them from `calls`. [`Endpoint::recv_completion`]
-    /// returns the outcomes later, with the cookies.
+    /// Sends the requests of `calls` in their order, and removes them from `calls`.
+    /// [`Endpoint::recv_completion`] returns the outcomes later, with the cookies.
     ///
-    /// For many small requests this is cheaper than sending them one by one, and they leave together, as with a
-    /// [`Cork`](crate::Cork). A call that may be [cancelled](EndpointHandle::cancel) is sent by itself: only then is its id
-    /// known.
+    /// For many small requests this is cheaper than sending them one by one, and they leave
+    /// together, as with a [`Cork`](crate::Cork). Send a call that may be
+    /// [cancelled](EndpointHandle::cancel) separately: only then does the caller get its id.
     ///
-    /// Waits for room if a limit of the configuration is reached, unless [`CallOptions::no_wait`] is set.
+    /// Waits for room if a limit of the configuration is reached, unless [`CallOptions::no_wait`]
+    /// is set.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -241,8 +240,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`] of the first call that fails. It stays the first one in `calls`, and neither it nor those after it were
-    /// sent.
+    /// [`CallError`] of the first call that fails. It stays the first one in `calls`, and neither
+    /// it nor those after it were sent.
     pub fn send_many(
         &self,
         calls: &mut Vec<OutgoingCall>,
@@ -275,8 +274,8 @@ impl Endpoint {
         Ok(received.map(|(_, ended)| ended.into()))
     }
 
-    /// Returns a completion if one is available. If none is, polls the network once and sends what
-    /// a [`Cork`](crate::Cork) holds back.
+    /// Returns a completion if one is available. Otherwise, polls the network once and sends
+    /// messages held back by a [`Cork`](crate::Cork).
     ///
     /// # Errors
     ///
@@ -322,8 +321,8 @@ impl Endpoint {
         Ok(received.map(|(shard, arrived)| Request::new(shard.clone(), arrived)))
     }
 
-    /// Returns a request if one is available. If none is, polls the network once and sends what a
-    /// [`Cork`](crate::Cork) holds back.
+    /// Returns a request if one is available. Otherwise, polls the network once and sends messages
+    /// held back by a [`Cork`](crate::Cork).
     ///
     /// # Errors
     ///
@@ -351,10 +350,12 @@ impl Endpoint {
         })
     }
 
-    /// Sends the responses of `replies` to their requests, in their order, and leaves `replies` empty.
+    /// Sends the responses of `replies` to their requests, in their order, and leaves `replies`
+    /// empty.
     ///
-    /// For many small responses this is cheaper than [replying](Request::reply) one by one, and they leave together, as with
-    /// a [`Cork`](crate::Cork). Waits for room if a limit of the configuration is reached.
+    /// For many small responses this is cheaper than [replying](Request::reply) one by one, and
+    /// they leave together, as with a [`Cork`](crate::Cork). Waits for room if a limit of the
+    /// configuration is reached.
     ///
     /// # Errors
     ///

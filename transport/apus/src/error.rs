@@ -19,7 +19,7 @@ pub enum Closed {
     Driver(#[source] Arc<io::Error>),
 }
 
-/// The reason why a call failed. [`CallError::execution`] says whether its request may have been
+/// The reason why a call failed. [`CallError::execution`] tells whether its request may have been
 /// executed.
 ///
 /// ```no_run
@@ -43,16 +43,16 @@ pub enum CallError {
     #[error(transparent)]
     Failed(#[from] RpcError),
     /// An argument is out of range, or there is no room and
-    /// [`CallOptions::no_wait`](crate::CallOptions::no_wait) is set. Nothing was sent.
+    /// [`CallOptions::no_wait`](crate::CallOptions::no_wait) is set. The request was not sent.
     #[error(transparent)]
     Rejected(CommandError),
-    /// The endpoint is closed. Nothing was sent.
+    /// The endpoint is closed. The request was not sent.
     #[error(transparent)]
     Closed(#[from] Closed),
 }
 
 impl CallError {
-    /// Returns what is known about the execution of the request.
+    /// Returns whether the request may have been executed, as far as the client can tell.
     #[must_use]
     pub const fn execution(&self) -> Execution {
         match self {
@@ -88,8 +88,9 @@ pub enum ReplyError {
     /// the deadline of the call has passed.
     #[error("the client does not wait for the reply any more")]
     ClientGone,
-    /// The reply is too long, or it is empty and the client takes no empty messages: in the kernel profile,
-    /// or because its version of apus is too old. The request is abandoned, and its client gets an error.
+    /// The reply is too long, or it is empty and the client takes no empty messages: in the kernel
+    /// profile, or because its version of apus is too old. The request is abandoned, and its client
+    /// gets an error.
     #[error(transparent)]
     Rejected(CommandError),
     /// The endpoint is closed.

@@ -12,7 +12,7 @@ use apus_proto::RpcInfo;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What every endpoint can do without waiting: cancel calls, report counters, shut down.
+/// Operations that every endpoint offers without waiting: cancel calls, report counters, shut down.
 ///
 /// The blocking [`Endpoint`](crate::Endpoint) and the async
 /// [`tokio::Endpoint`](crate::tokio::Endpoint) dereference to a handle, so that these methods are
@@ -63,8 +63,8 @@ impl EndpointHandle {
     /// Returns the address of the socket. The IP address is unspecified (`0.0.0.0` or `[::]`) if
     /// the socket is bound to all addresses of the host.
     ///
-    /// A client with several [shards](crate::EndpointBuilder::shards) has a socket at an address of its own for each; this
-    /// is the first one.
+    /// A client with several [shards](crate::EndpointBuilder::shards) has a socket at a separate
+    /// address for each; this is the first address.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.shards.main().local_addr()
@@ -83,8 +83,9 @@ impl EndpointHandle {
         self.shards.main().sealing().is_sealed()
     }
 
-    /// Returns why there are no keys with `peer`, if a handshake with it has failed within the last seconds: what a call that ended
-    /// with [`FailureKind::Untrusted`](crate::FailureKind::Untrusted) is about.
+    /// Returns the last handshake failure with `peer`, if a handshake has failed within the last
+    /// seconds: the cause of calls that end with
+    /// [`FailureKind::Untrusted`](crate::FailureKind::Untrusted).
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn handshake_failure(&self, peer: SocketAddr) -> Option<crate::security::HandshakeError> {
@@ -104,22 +105,23 @@ impl EndpointHandle {
     /// application does not wait for some milliseconds, the background poller sends them.
     ///
     /// A cork suits threads that handle many small messages in a row: their packets leave in one
-    /// system call. A thread that computes for long between two messages should not hold one. What is
-    /// sent together to a peer of this host (`send_many`, `reply_many`) leaves at once.
+    /// system call. A thread that computes for long between two messages should not hold one.
+    /// Batches for a peer of this host (`send_many`, `reply_many`) leave at once.
     ///
-    /// With several [shards](crate::EndpointBuilder::shards) a cork holds back the messages of the calling thread's shard.
+    /// With several [shards](crate::EndpointBuilder::shards) a cork holds back the messages of the
+    /// calling thread's shard.
     pub fn cork(&self) -> Cork<'_> {
         Cork::hold(self.shards.opened_homes())
     }
 
     /// Shuts the endpoint down: outstanding calls fail, requests are refused, and every method that
-    /// waits returns [`Closed`]. Does nothing if the endpoint is closed already.
+    /// waits returns [`Closed`]. Has no effect if the endpoint is closed already.
     pub fn shutdown(&self) {
         self.shards.main().lock().close(Closed::ShutDown);
     }
 
-    /// Freezes the [time trace](crate::trace) of this process and asks all peers with which the
-    /// endpoint has a session, or shares memory, to freeze theirs.
+    /// Freezes the [time trace](crate::trace) of this process and requests the same of all peers
+    /// that have a session or share memory with the endpoint.
     ///
     /// Returns the number of requests to freeze that were sent. A peer that is reached over the
     /// network and through shared memory gets two. Peers comply if they are
@@ -151,10 +153,11 @@ impl EndpointHandle {
         sum
     }
 
-    /// Returns the current value of every counter, for each [shard](crate::EndpointBuilder::shards).
+    /// Returns the current value of every counter, for each
+    /// [shard](crate::EndpointBuilder::shards).
     ///
-    /// An endpoint that serves with several shards has as many further ones for the calls that it makes; they come last, and
-    /// are missing until it makes its first call.
+    /// A serving endpoint with several shards has the same number of additional shards for the
+    /// calls that it makes; they follow at the end, and are missing until it makes its first call.
     #[must_use]
     pub fn shard_metrics(&self) -> Vec<Metrics> {
         self.shards.all().map(|shard| shard.metrics()).collect()

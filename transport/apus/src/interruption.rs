@@ -2,7 +2,7 @@
 
 use crate::call::CallOptions;
 use crate::endpoint::{Endpoint, submit};
-use crate::engine::wait_target::EndOf;
+use crate::engine::poll::EndOf;
 use crate::error::CallError;
 use crate::submission::{Submission, cancel};
 use apus_proto::{Execution, FailureKind, Payload, RpcError};
@@ -11,14 +11,14 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 impl Endpoint {
-    /// Sends a request and waits for the response, as [`Endpoint::call_with`] does, and asks
+    /// Sends a request and waits for the response, as [`Endpoint::call_with`] does, and calls
     /// `keep_waiting` each time that it has waited for `interval`. If it returns `false`, the call
     /// is cancelled and fails with [`FailureKind::Cancelled`].
     ///
-    /// For threads that something else must be able to stop, such as the main thread of an
-    /// interpreter, which handles Ctrl-C. A response that arrives within `interval` costs what it
-    /// costs with `call_with`. While the call waits for room to be sent, `keep_waiting` is not
-    /// asked; [`CallOptions::timeout`] limits that as well.
+    /// For threads that must be interruptible, such as the main thread of an interpreter, which
+    /// handles Ctrl-C. A response that arrives within `interval` costs the same as with
+    /// `call_with`. While the call waits for room to be sent, `keep_waiting` is not called;
+    /// [`CallOptions::timeout`] limits that wait as well.
     ///
     /// `keep_waiting` may use the endpoint.
     ///
@@ -39,7 +39,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// [`CallError`]; its [`execution`](CallError::execution) tells whether the request may have
     /// been executed.
     pub fn call_interruptible(
         &self,
@@ -65,7 +65,7 @@ impl Endpoint {
             drop(again);
             let keeps_waiting = keep_waiting();
             core = shard.lock();
-            // A call that has ended meanwhile is not cancelled: its result is there.
+            // A call that has ended in the meantime is not cancelled: its result is available.
             if !keeps_waiting && cancel(&mut core, call) {
                 let kind = FailureKind::Cancelled;
                 return Err(RpcError { kind, execution: Execution::Unknown }.into());

@@ -1,11 +1,12 @@
 //! Inspection of live processes: counters, live RPCs and the time trace, over a unix socket.
 //!
-//! Every process with an endpoint listens on a unix socket in a folder of its user. `apus metrics`, `apus top` and `apus
-//! trace` are clients; [`processes`] and [`Process`] serve other tools. An application can [`publish`] responses of its
-//! own, and [counters](publish_metrics). `apus_observe::introspection` has the rules of access, and what it costs.
+//! Every process with an endpoint listens on a unix socket in a folder of its user. `apus metrics`,
+//! `apus top` and `apus trace` are clients; [`processes`] and [`Process`] serve other tools. An
+//! application can [`publish`] its own responses and [counters](publish_metrics).
+//! `apus_observe::introspection` documents access and costs.
 //!
-//! [`EndpointBuilder::observable`](crate::EndpointBuilder::observable), `APUS_LIVE=0` in the environment, or the cargo
-//! feature switches it off.
+//! [`EndpointBuilder::observable`](crate::EndpointBuilder::observable), `APUS_LIVE=0` in the
+//! environment, or the cargo feature switches it off.
 
 pub use apus_observe::introspection::{
     Error, Process, Published, PublishedMetrics, RpcRow, SenderInfo, SenderRow, Senders,
@@ -48,7 +49,8 @@ impl Observable for Shards {
     }
 }
 
-/// Registers an endpoint, unless the environment forbids it. Prints a warning if the process cannot be inspected.
+/// Registers an endpoint, unless the environment forbids it. Prints a warning if the process cannot
+/// be inspected.
 pub(crate) fn register(shards: &Arc<Shards>) -> Option<Registration> {
     let shards: Weak<dyn Observable> = Arc::downgrade(&(shards.clone() as Arc<dyn Observable>));
     Registration::new(shards, warn_once)

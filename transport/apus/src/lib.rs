@@ -2,8 +2,7 @@
 //!
 //! An [`Endpoint`] sends requests and serves them. There are no connections: an endpoint talks to
 //! any number of peers. Each request and each response is a message of 0 bytes to 64 MB. Short
-//! messages stay fast while long ones fill the network, because receivers schedule what is sent to
-//! them.
+//! messages stay fast while long ones fill the network, because receivers schedule their senders.
 //!
 //! ```
 //! use apus::Endpoint;
@@ -24,9 +23,9 @@
 //! # }
 //! ```
 //!
-//! [`tokio::Endpoint`] has the same methods for async applications, with `.await` behind all that
-//! open, send, receive or reply. [`Endpoint::builder`] sets options; [`EndpointHandle`] has what
-//! does not wait: counters, live RPCs, cancellation, corks, shutdown.
+//! [`tokio::Endpoint`] has the same methods for async applications, with `.await` on all methods
+//! that open, send, receive or reply. [`Endpoint::builder`] sets options; [`EndpointHandle`] has
+//! the methods that do not wait: counters, live RPCs, cancellation, corks, shutdown.
 //!
 //! # Examples
 //!
@@ -43,14 +42,14 @@
 //! # Guarantees
 //!
 //! - A request is executed **at most once**, however late its packets arrive or are duplicated. A
-//!   failed call says whether its request may have been executed ([`CallError::execution`]).
-//! - Every accepted call **ends**: with a response, with an error that says what happened, or by
-//!   being cancelled. Lost packets are retransmitted. A call that has no deadline of its own fails
-//!   after [60 s](EndpointBuilder::call_timeout).
-//! - **Nothing grows without bound.** Every table and buffer has a limit in [`Config`]. At a limit,
+//!   failed call reports whether its request may have been executed ([`CallError::execution`]).
+//! - Every accepted call **ends**: with a response, with an error that names the cause, or by being
+//!   cancelled. Lost packets are retransmitted. A call without a deadline fails after [60
+//!   s](EndpointBuilder::call_timeout).
+//! - **Everything is bounded.** Every table and buffer has a limit in [`Config`]. At a limit,
 //!   callers wait for room, and packets of peers are dropped and counted.
-//! - There is **no order** between calls. Packets are sealed (encrypted and authenticated) if the endpoint has a
-//!   `security` option, and in the clear otherwise.
+//! - There is **no order** between calls. Packets are sealed (encrypted and authenticated) if the
+//!   endpoint has a `security` option, and in the clear otherwise.
 //!
 //! # Threads
 //!
@@ -68,14 +67,14 @@
 //! | `metrics` | counters for the recorder of the `metrics` facade: `apus::metrics_bridge` | |
 //! | `prometheus` | counters as OpenMetrics text and over HTTP: `apus::prometheus` | |
 //! | `tls-ring`, `tls-aws-lc` | sealed packets, with the cryptography of either library: [`security`] | |
-//! | `rpc` | the attribute `apus::service`: a trait becomes a service with client and server, which need the crate `apus-rpc` | |
 //! | `serde` | `Config`, `PollMode` and `Engine` in configuration files | |
 //! | `toml` | `Settings`: an endpoint from a file | |
 //!
 //! # Sources
 //!
-//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module (PlatformLab/HomaModule, commit
-//! 9edb958). `docs/reference` in the repository has the facts, and the figures of papers that are cited.
+//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module
+//! (PlatformLab/HomaModule, commit 9edb958). `docs/reference` in the repository has the facts, and
+//! the figures of papers that are cited.
 
 #![deny(unsafe_code)]
 
@@ -118,8 +117,6 @@ pub mod tokio;
 pub mod trace;
 mod warning;
 
-#[cfg(feature = "rpc")]
-pub use apus_macros::service;
 pub use apus_observe::{EngineMetrics, Metrics, Queues};
 pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, Execution, FailureKind,
@@ -133,7 +130,7 @@ pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion, OutgoingCall};
 pub use cork::Cork;
 pub use endpoint::Endpoint;
-pub use engine::poll_mode::{ParsePollModeError, PollMode};
+pub use engine::waiting::{ParsePollModeError, PollMode};
 pub use error::{BindError, CallError, Closed, ReplyError};
 pub use handle::EndpointHandle;
 pub use request::Request;

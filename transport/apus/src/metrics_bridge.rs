@@ -1,7 +1,7 @@
 //! Counters for the recorder that a program has installed for the `metrics` facade.
 //!
-//! A [`Publisher`] reports what has changed since its last report. The program decides when: call
-//! it every few seconds, for example.
+//! A [`Publisher`] reports the changes since its last report. The program decides when: call it
+//! every few seconds, for example.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

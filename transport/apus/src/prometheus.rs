@@ -13,5 +13,4 @@
 //! `apus metrics --all --listen ADDR` exports the counters of programs without this feature.
 //! `docs/metrics.md` has the meaning of each name and its form in Prometheus.
 
-pub use apus_observe::introspection::Exporter;
-pub use apus_observe::prometheus::{CONTENT_TYPE, text};
+pub use apus_observe::prometheus::{CONTENT_TYPE, Exporter, text};

@@ -1,10 +1,10 @@
 //! A request at a server, and the right to reply to it.
 
 use crate::engine::core::finish;
-use crate::engine::message::{IncomingRequest, Origin};
+use crate::engine::poll::Room;
 use crate::engine::shard::Shard;
+use crate::engine::state::{IncomingRequest, Origin};
 use crate::engine::tracer::stage;
-use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
 use crate::submission::AT_ONCE;
 use apus_proto::Payload;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// A request that has arrived, to be answered once with [`Request::reply`].
 ///
-/// The reply may come from any thread and at any time, and requests may be answered in any order.
-/// If a request is dropped without a reply, its client gets an error that says so.
+/// Any thread may reply at any time, and requests may be answered in any order. If a request is
+/// dropped without a reply, its client gets a corresponding error.
 #[derive(Debug)]
 #[must_use = "reply to it; dropped, it fails at the client"]
 pub struct Request {
@@ -67,9 +67,9 @@ impl Request {
         self.from
     }
 
-    /// Returns what the client has proved about itself when the keys were agreed upon in which the request was sealed. `None` if
-    /// the endpoint is not sealed, if the request came through shared memory, where the system has checked its user, or if the client has
-    /// gone.
+    /// Returns the identity that the client proved in the handshake for the keys that sealed the
+    /// request. `None` if the endpoint is not sealed, if the request arrived through shared memory,
+    /// where the system has checked its user, or if the client has gone.
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn peer_identity(&self) -> Option<Arc<apus_seal::Identity>> {
@@ -92,7 +92,7 @@ impl Request {
 }
 
 impl PendingReply {
-    /// Returns the number of the pair through which the client is reached; `None` stands for the network.
+    /// Returns the number of the pair with the client; `None` stands for the network.
     const fn client(&self) -> Option<u64> {
         match self.origin {
             Some(Origin::Local(pair, _)) => Some(pair),
@@ -151,8 +151,8 @@ impl<'a, R: Pending> Replies<'a, R> {
         Self { left: replies, result: Ok(()) }
     }
 
-    /// Sends replies and removes them. If there is no room for one, returns the shard at which there must be, and the
-    /// change of it that must be waited for. Returns `None` when none is left.
+    /// Sends replies and removes them. If there is no room for one, returns the shard that must
+    /// have room, and the change of it to wait for. Returns `None` when none is left.
     pub(crate) fn reply(&mut self) -> Option<(Arc<Shard>, Room)> {
         loop {
             let shard = self.left.first_mut()?.0.pending().shard.clone();
@@ -181,7 +181,8 @@ impl<'a, R: Pending> Replies<'a, R> {
                     if is_full {
                         break;
                     }
-                    // Without a copy if it is a success: the processor would wait until the record has left its store buffer.
+                    // Without a copy if it is a success: the processor would wait until the record
+                    // has left its store buffer.
                     if let Err(error) = replied
                         && self.result.is_ok()
                     {

@@ -1,8 +1,10 @@
-//! Sealed packets: every packet of an endpoint encrypted and authenticated, by keys that TLS 1.3 handshakes have agreed upon.
+//! Sealed packets: every packet of an endpoint encrypted and authenticated, with keys from TLS 1.3
+//! handshakes.
 //!
-//! An endpoint is sealed or clear; the two do not understand each other, and nothing is negotiated that an attacker could
-//! win. `EndpointBuilder::security` seals one; it exists with the feature `tls-ring` or `tls-aws-lc`. What is hidden and
-//! what is not is in `docs/security.md` of the repository.
+//! An endpoint is sealed or clear; the two do not understand each other, and there is no
+//! negotiation that an attacker could win. `EndpointBuilder::security` seals one; it exists with
+//! the feature `tls-ring` or `tls-aws-lc`. `docs/security.md` of the repository lists what is
+//! hidden and what is not.
 
 #[cfg(feature = "tls")]
 pub use apus_seal::tls::{
@@ -21,7 +23,7 @@ pub(crate) use clear::{Sealer, Sealing};
 
 #[cfg(feature = "tls")]
 mod sealed {
-    //! What seals, with the feature.
+    //! The sealing half of an endpoint, with the feature.
 
     use crate::error::BindError;
     use crate::warning;
@@ -43,7 +45,8 @@ mod sealed {
             self.0.as_ref().is_none_or(Security::allows_memory)
         }
 
-        /// Seals the packets of `driver`. Those of handshakes leave at the level of control packets of `config`.
+        /// Seals the packets of `driver`. Handshake packets leave at the level of control packets
+        /// of `config`.
         ///
         /// # Errors
         ///
@@ -76,7 +79,7 @@ mod sealed {
         config.priority_map()[usize::from(config.highest_priority())] << 5
     }
 
-    /// What an endpoint whose packets are sealed knows about its peers.
+    /// A sealed endpoint's information about its peers.
     #[derive(Debug, Default)]
     pub(crate) struct Sealing(Option<(Arc<SealHandle>, Watch)>);
 
@@ -102,7 +105,7 @@ mod sealed {
 
 #[cfg(not(feature = "tls"))]
 mod clear {
-    //! Nothing seals, without the feature.
+    //! Replaces sealing, without the feature.
 
     use crate::error::BindError;
     use apus_driver::Driver;
@@ -129,7 +132,7 @@ mod clear {
         }
     }
 
-    /// Nothing is known about peers.
+    /// No information about peers.
     #[derive(Debug, Default)]
     pub(crate) struct Sealing {}
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::builder::{EndpointBuilder, Engine, Shards};
-use crate::engine::poll_mode::PollMode;
+use crate::engine::waiting::PollMode;
 use apus_proto::Config;
 use apus_socket::UdpConfig;
 
@@ -59,12 +59,10 @@ pub struct Settings {
     /// Packets per pass of the loop: [`EndpointBuilder::receive_batch`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_batch: Option<usize>,
-    /// Time for which requests may wait under overload, in microseconds:
-    /// [`EndpointBuilder::max_queueing`].
+    /// Maximum wait of requests under overload, in microseconds: [`EndpointBuilder::max_queueing`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queueing_usecs: Option<u64>,
-    /// Time after which calls without a deadline fail, in milliseconds:
-    /// [`EndpointBuilder::call_timeout`].
+    /// Timeout of calls without a deadline, in milliseconds: [`EndpointBuilder::call_timeout`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_timeout_msecs: Option<u64>,
     /// Share of its core for a dedicated engine, in per cent: [`EndpointBuilder::core_share`].
@@ -76,8 +74,8 @@ pub struct Settings {
     /// Whether calls to peers on this host use shared memory: [`EndpointBuilder::local`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<bool>,
-    /// Section `[security]`: sealed packets, [`EndpointBuilder::security`]; without it, packets are in the clear. Relative paths
-    /// are those of the file's folder.
+    /// Section `[security]`: sealed packets, [`EndpointBuilder::security`]; without it, packets are
+    /// in the clear. Relative paths are relative to the file's folder.
     #[cfg(feature = "tls")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security: Option<apus_seal::tls::SecuritySettings>,
@@ -117,13 +115,13 @@ pub struct UdpSettings {
     /// Whether ICMP errors are read: [`UdpConfig::reports`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reports: Option<bool>,
-    /// Microseconds for which the kernel polls the interface: [`UdpConfig::busy_poll_usecs`].
+    /// Microseconds of busy polling of the interface by the kernel: [`UdpConfig::busy_poll_usecs`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_usecs: Option<u32>,
-    /// Sends after which a peer has a socket of its own: [`UdpConfig::connect_after`].
+    /// Number of sends after which a peer gets a connected socket: [`UdpConfig::connect_after`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_after: Option<u32>,
-    /// Microseconds for which packets from the middle of long messages may wait:
+    /// Maximum wait of packets from the middle of long messages, in microseconds:
     /// [`UdpConfig::receive_coalescing_usecs`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_coalescing_usecs: Option<u32>,
@@ -149,7 +147,7 @@ pub enum SettingsError {
     Invalid {
         /// The file, if the text is from one.
         file: Option<PathBuf>,
-        /// The problem, its place, and what is expected there.
+        /// The problem, its place, and the expected value.
         source: Box<toml::de::Error>,
     },
 }

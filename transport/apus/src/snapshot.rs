@@ -2,7 +2,7 @@
 //!
 //! [`EndpointSnapshot::new`] names the counters of one endpoint. With the feature `introspection`,
 //! `introspection::own_snapshot` returns the counters of all endpoints of this process, and
-//! `introspection::Process::snapshot` those of another one.
+//! `introspection::Process::snapshot` the counters of another process.
 //!
 //! ```
 //! use apus::Endpoint;

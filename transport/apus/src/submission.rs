@@ -1,8 +1,9 @@
-//! Calls on their way into the engine: one, or many under one lock. An attempt is repeated while there is no room.
+//! Calls on their way into the engine: one, or many under one lock. An attempt is repeated while
+//! there is no room.
 //!
-//! A batch of up to 64 messages is made under one lock, and what was sent is removed from the
-//! caller's vector: its memory serves the next batch, and after an error it has exactly what was
-//! not sent. A guard that keeps the lock, or an iterator, would run the application's code under
+//! A batch of up to 64 messages is made under one lock, and sent messages are removed from the
+//! caller's vector: its memory serves the next batch, and after an error it holds exactly the
+//! unsent ones. A guard that keeps the lock, or an iterator, would run the application's code under
 //! it. A failed call ends the batch (no room, closed); a failed reply does not, since only its
 //! client has gone.
 
@@ -15,15 +16,16 @@ use apus_trace::recorder;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What is to be sent, and how. It outlives a failed attempt, so that the caller can repeat it when there is room.
+/// The message to send, with its options. It outlives a failed attempt, so that the caller can
+/// repeat it when there is room.
 pub(crate) struct Submission<W> {
     what: W,
     options: CallOptions,
-    /// Time at which the application called, in ticks of the trace, if it had to wait; otherwise 0.
+    /// Time of the application's call, in ticks of the trace, if it had to wait; otherwise 0.
     called: u64,
 }
 
-/// What a [`Submission`] sends.
+/// Content of a [`Submission`].
 pub(crate) trait Submit {
     type Output;
 
@@ -63,10 +65,12 @@ impl Submit for Single {
     }
 }
 
-/// Calls, or replies, that are sent under one lock. Chosen by us: other threads wait for about 20 µs.
+/// Calls, or replies, that are sent under one lock. Chosen by us: other threads wait for about 20
+/// µs.
 pub(crate) const AT_ONCE: usize = 64;
 
-/// The first [`AT_ONCE`] calls, which are removed when they are sent. If one fails, it is the first that is left.
+/// The first [`AT_ONCE`] calls, which are removed when they are sent. If one fails, it is the first
+/// that is left.
 impl Submit for &mut Vec<OutgoingCall> {
     type Output = ();
 
@@ -126,7 +130,8 @@ impl<'a> Submission<&'a mut Vec<OutgoingCall>> {
 
 impl<W: Submit> Submission<W> {
     /// Makes the call. After an error due to [lack of room](CallError::is_back_pressure) it may be
-    /// tried again. `called`: since when the thread has waited for the lock, in ticks of the trace; 0 if it has not.
+    /// tried again. `called`: since when the thread has waited for the lock, in ticks of the trace;
+    /// 0 if it has not.
     #[inline]
     pub(crate) fn submit(
         &mut self,

@@ -1,11 +1,11 @@
-//! The time trace: a flight recorder of what the threads of all endpoints do, on by default.
+//! The time trace: a flight recorder of the threads of all endpoints, on by default.
 //!
 //! Every thread that works for an endpoint records events into a ring in memory, at about 10 ns per
 //! record: polls, sends, sleeping and waking, rare events such as retransmissions, and all stages
-//! of one RPC in 256. After an incident the rings still hold what led to it: [`freeze`] them, write
-//! them to a file with [`dump_to`], and [`resume`]. `apus trace` analyses such files, also those of
-//! several hosts together. All endpoints of a process share one trace, and the functions of this
-//! module concern all of them.
+//! of one RPC in 256. After an incident the rings still hold the events before it: [`freeze`] them,
+//! write them to a file with [`dump_to`], and [`resume`]. `apus trace` analyses such files, also
+//! files of several hosts together. All endpoints of a process share one trace, and the functions
+//! of this module concern all of them.
 //!
 //! ```
 //! use apus::{Endpoint, trace};
@@ -38,7 +38,8 @@
 //! every trigger.
 //!
 //! With [`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files) a thread writes each
-//! such freeze to a file and resumes recording. [`saved_files`] returns what has been written.
+//! such freeze to a file and resumes recording. [`saved_files`] returns the number of written
+//! files.
 //!
 //! # Privacy
 //!
@@ -93,17 +94,17 @@ impl FreezeTriggers {
         }
     }
 
-    /// Freezes the trace when a call ends that took longer than `time`, from the moment at which
-    /// the endpoint accepted it until its response was complete. Every call counts, sampled or not,
-    /// over the network or through shared memory. The clock is then read twice per call through
-    /// shared memory, which costs 50 ns.
+    /// Freezes the trace when a call ends that took longer than `time`, from its acceptance by the
+    /// endpoint until its response was complete. Every call counts, sampled or not, over the
+    /// network or through shared memory. The clock is then read twice per call through shared
+    /// memory, which costs 50 ns.
     pub const fn slow_rpc(mut self, time: Duration) -> Self {
         self.slow = Some(time);
         self
     }
 
-    /// Sets whether the trace freezes when a request is sent again from its start, because its
-    /// server did not know it or was restarted.
+    /// Sets whether the trace freezes when a request is retransmitted from its start, because its
+    /// server did not recognise it or was restarted.
     pub const fn restart(mut self, freeze: bool) -> Self {
         self.restart = freeze;
         self
@@ -116,8 +117,8 @@ impl FreezeTriggers {
         self
     }
 
-    /// Sets whether peers are asked to freeze their traces when a trigger freezes this one. It
-    /// costs a packet, or a word in shared memory, per peer.
+    /// Sets whether a triggered freeze is passed on to peers. It costs a packet, or a word in
+    /// shared memory, per peer.
     pub const fn freeze_peers(mut self, freeze: bool) -> Self {
         self.freeze_peers = freeze;
         self

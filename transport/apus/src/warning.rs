@@ -1,4 +1,5 @@
-//! Warnings: what a user should know although the endpoint works, as a line on standard error.
+//! Warnings: conditions that a user should correct although the endpoint works, as a line on
+//! standard error.
 
 use std::fmt::Arguments;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! `docs/configuration.md` describes every key of a configuration file with its default, and no
 //! other keys.
 //!
-//! A packaged crate has no such page: the test says so and passes.
+//! A packaged crate has no such page: the test prints that and passes.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Received packets: what a driver passes to the engine.
+//! Received packets, as a driver passes them to the engine.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -29,7 +29,7 @@ impl<'a> BurstPacket<'a> {
         std::iter::once(self.header).chain(self.payload)
     }
 
-    /// Copies the packet to the beginning of `frame`.
+    /// Copies the packet to the start of `frame`.
     ///
     /// # Panics
     ///

@@ -1,17 +1,19 @@
 //! A board in the memory of one process.
 //!
-//! Each transport writes a line of its own, and only if it has changed. Lines are read without order: a transport may see some
-//! values of a pass and some of the one before. They are estimates, and the protocol treats them so (GRANT-14).
+//! Each transport writes its own line, and only if it has changed. Lines are read without order: a
+//! transport may read some values from the current pass and some from the previous one. They are
+//! estimates, and the protocol treats them as such (GRANT-14).
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use apus_proto::{ArrivingLengths, Instant, Neighbours, Published, Transport};
 use smallvec::SmallVec;
 
-/// Active messages that a transport publishes, the shortest ones. Chosen by us: as many as are active with the default
-/// `max_overcommit`.
+/// Active messages that a transport publishes, the shortest ones. Chosen by us: as many as are
+/// active with the default `max_overcommit`.
 const MAX_ACTIVE: usize = 8;
 
-/// What one transport publishes. The alignment is that of two cache lines, which processors fetch together.
+/// Values that one transport publishes. Aligned to two cache lines, which processors fetch
+/// together.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line {
@@ -31,7 +33,8 @@ struct Lengths {
     messages: AtomicU64,
 }
 
-/// When the interface will have sent all that the transports gave it, in nanoseconds of their clock.
+/// When the interface will have sent all that the transports gave it, in nanoseconds of their
+/// clock.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct LinkIdleAt(AtomicU64);
@@ -44,14 +47,14 @@ pub struct Board {
 }
 
 impl Board {
-    /// Returns the lines of `count` transports, which have published nothing.
+    /// Returns `count` lines in their initial state, without published values.
     #[must_use]
     pub fn new(count: usize) -> Self {
         let lines = std::iter::repeat_with(Line::default).take(count).collect();
         Self { lines, link_idle_at: LinkIdleAt::default() }
     }
 
-    /// Publishes what the transport with this index does.
+    /// Publishes the link use of the transport with this index.
     ///
     /// # Panics
     ///
@@ -76,7 +79,8 @@ impl Board {
         }
     }
 
-    /// Publishes what arrives at `transport`, which has this index, and has it learn what arrives at the others, if it is time.
+    /// Exchanges arriving lengths, if it is time: publishes those of `transport`, which has this
+    /// index, and passes the lengths of the others to it.
     ///
     /// # Panics
     ///
@@ -87,7 +91,8 @@ impl Board {
         }
     }
 
-    /// Publishes what arrives at the transport with this index. Returns what arrives at each of the others.
+    /// Publishes the lengths arriving at the transport with this index. Returns the lengths
+    /// arriving at each of the others.
     fn swap_lengths(&self, index: usize, own: &ArrivingLengths) -> SmallVec<[ArrivingLengths; 4]> {
         self.lines[index].lengths.store(own);
         let others = self.lines.iter().enumerate().filter(|(other, _)| *other != index);

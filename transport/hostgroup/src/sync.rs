@@ -1,5 +1,5 @@
-//! Atomics, and the page of a host: the processor's and that of `apus-local`, or loom's in models
-//! (`--cfg apus_hostgroup_loom`).
+//! Atomics, and the page of a host: the processor's atomics with the page of `apus-local`, or
+//! loom's in models (`--cfg apus_hostgroup_loom`).
 
 #[cfg(not(apus_hostgroup_loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -16,8 +16,8 @@ pub struct LocalConfig {
     pub limits: LocalLimits,
     /// Which peers this side accepts and connects to.
     pub peer_policy: PeerPolicy,
-    /// Number that accepted peers receive in the handshake, such as a random number. This crate does
-    /// not interpret it.
+    /// Number that accepted peers receive in the handshake, such as a random number. This crate
+    /// does not interpret it.
     pub identity: u64,
     /// Maximum number of pairs at a time, in both roles together.
     pub max_pairs: usize,

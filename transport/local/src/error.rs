@@ -6,10 +6,10 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// A record begins without the mark that begins every record.
+    /// A record lacks the mark of all records.
     #[error("a record begins without its mark")]
     Mark,
-    /// A record has an unknown kind, or one that this side of the pair does not receive.
+    /// A record has an unknown kind, or a kind that this side of the pair does not receive.
     #[error("a record has an unknown or misdirected kind")]
     Kind,
     /// A record is longer than the limit, or than the rest of the ring.
@@ -109,7 +109,7 @@ pub enum ConnectError {
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was attempted, as an infinitive.
+        /// The attempted operation, as an infinitive.
         action: &'static str,
         /// The system's error.
         source: io::Error,

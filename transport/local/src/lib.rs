@@ -1,7 +1,7 @@
 //! Requests and responses between processes of one host, through shared memory.
 //!
-//! Each client and server share one piece of memory, in which messages travel in rings. The kernel
-//! is needed only to meet, to sleep, and to notice that the peer has died. Linux only.
+//! Each client and server share one memory segment, whose rings carry the messages. The kernel is
+//! needed only to connect, to sleep, and to detect the death of the peer. Linux only.
 //!
 //! ```
 //! use apus_local::{LocalConfig, PairEvent, Local, Lookup, PeerName, ReceiveQuota, PollSet};
@@ -25,7 +25,8 @@
 //! pair.send(1, &["hello".into()])?;
 //! server.receive(&mut poll_set, quota, |pair, event| {
 //!     if let apus_local::PollEvent::Event(PairEvent::Request { id, payload }) = event {
-//!         let _ = pair.send(id, &[payload.to_ascii_uppercase().into()]); // the client may have disconnected
+//!         // Fails if the client has disconnected.
+//!         let _ = pair.send(id, &[payload.to_ascii_uppercase().into()]);
 //!     }
 //! });
 //! let mut events = Vec::new();
@@ -47,24 +48,25 @@
 //! ```
 //!
 //! These names are modules. The folders are layers, from the bottom to the top: `memory` (mapping
-//! and layout), `ring` (records), `socket` (meeting and credentials), `page` (memory of many processes), `pair` (messages),
-//! `handshake`, `endpoint` (all pairs); `tests/layers.rs` holds the imports that are allowed
-//! between them.
+//! and layout), `ring` (records), `socket` (meeting and credentials), `page` (memory of many
+//! processes), `pair` (messages), `handshake`, `endpoint` (all pairs); `tests/layers.rs` holds the
+//! imports that are allowed between them.
 //!
 //! `unsafe` is confined to `memory::mapping`, which maps, reads and writes the shared bytes, and to
-//! `socket::credentials`, which asks the kernel for the peer's identity. The use and order of locks
-//! and atomics is documented at the heads of `pair::link` (one pair), `ring` and `pair::sleep`
-//! (between processes) and `endpoint::registry` (all pairs); docs/adr/0011 gives the reasons.
+//! `socket::credentials`, which reads the peer's identity from the kernel. The use and order of
+//! locks and atomics is documented at the heads of `pair::link` (one pair), `ring` and
+//! `pair::sleep` (between processes) and `endpoint::registry` (all pairs); docs/adr/0011 gives the
+//! reasons.
 //!
 //! # Guarantees
 //!
 //! - **At most once.** A ring neither loses nor repeats records: each request is delivered once.
-//!   When the peer dies, [`Pair::may_have_arrived`] says which requests were certainly not
+//!   When the peer dies, [`Pair::may_have_arrived`] identifies the requests that were certainly not
 //!   executed. No acknowledgments are sent: the peer's read position serves as one.
 //! - **Back-pressure.** A message without room is refused ([`SendError::Full`]), and
-//!   [`PairEvent::Room`] says when to retry. An accepted message is sent, unless it is cancelled or
-//!   the pair ends.
-//! - **Bounds.** [`LocalLimits`] for each pair; nothing else grows.
+//!   [`PairEvent::Room`] reports when to retry. An accepted message is sent, unless it is cancelled
+//!   or the pair ends.
+//! - **Bounds.** [`LocalLimits`] bounds everything that a pair stores.
 //! - **A faulty peer harms only itself**, whatever it writes into the memory and whenever it dies.
 //!
 //! Deadlines belong to the caller, which cancels a call with [`Pair::cancel`].

@@ -1,8 +1,8 @@
 //! Locks with a fixed order.
 //!
-//! **Registry, then pairs in the order of their numbers; of one pair the receiving half before the
-//! sending half.** A pair's number is assigned at creation and never changes, like the address by
-//! which kernels order sockets. This crate never holds locks of two pairs; the order exists for
+//! **Registry, then pairs in the order of their numbers; within one pair, the receiving half before
+//! the sending half.** A pair's number is assigned at creation and never changes, like the address
+//! by which kernels order sockets. This crate never holds locks of two pairs; the order exists for
 //! code that may need it later.
 //!
 //! Debug builds record the locks that each thread holds, and panic when a lock is taken out of
@@ -42,7 +42,7 @@ pub(crate) struct Lock<T> {
 /// A held lock.
 pub(crate) struct LockGuard<'a, T> {
     guard: MutexGuard<'a, T>,
-    _order: order::Entry,
+    _order: order::HeldLock,
 }
 
 impl<T> Lock<T> {
@@ -54,7 +54,7 @@ impl<T> Lock<T> {
     ///
     /// # Panics
     ///
-    /// In debug builds, if the thread holds a lock that comes later in the order, or this one.
+    /// In debug builds, if the thread already holds this lock or a later one.
     #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
         let order = order::enter(self.rank);
@@ -70,7 +70,7 @@ impl<T> Lock<T> {
         match self.mutex.try_lock() {
             Ok(guard) => guard,
             // A panic under the lock was a bug of this crate and has been printed; the other pairs
-            // go on.
+            // continue.
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => self.wait(),
         }
@@ -115,18 +115,18 @@ mod order {
     }
 
     /// Removes the lock from the list when it is released.
-    pub(super) struct Entry(Rank);
+    pub(super) struct HeldLock(Rank);
 
-    pub(super) fn enter(rank: Rank) -> Entry {
+    pub(super) fn enter(rank: Rank) -> HeldLock {
         HELD.with_borrow_mut(|held| {
             let last = held.iter().max().copied();
             assert!(last.is_none_or(|last| last < rank), "lock order: {rank:?} after {last:?}");
             held.push(rank);
         });
-        Entry(rank)
+        HeldLock(rank)
     }
 
-    impl Drop for Entry {
+    impl Drop for HeldLock {
         fn drop(&mut self) {
             HELD.with_borrow_mut(|held| {
                 let at = held.iter().rposition(|rank| *rank == self.0);
@@ -138,11 +138,11 @@ mod order {
 
 #[cfg(not(all(debug_assertions, not(apus_local_loom))))]
 mod order {
-    pub(super) struct Entry;
+    pub(super) struct HeldLock;
 
     #[inline]
-    pub(super) const fn enter(_: super::Rank) -> Entry {
-        Entry
+    pub(super) const fn enter(_: super::Rank) -> HeldLock {
+        HeldLock
     }
 }
 

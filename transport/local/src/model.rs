@@ -1,6 +1,6 @@
 //! Loom models of rings, wake-ups, closing and the registry.
 //!
-//! Loom runs every interleaving of a few threads over the real code, with memory of its own
+//! Loom runs every interleaving of a few threads over the real code, on modelled memory
 //! (`memory::model`).
 //!
 //! ```sh
@@ -24,7 +24,7 @@ use crate::pair::inbox::PairEvent;
 use crate::pair::limits::LocalLimits;
 use crate::pair::link::Link;
 use crate::pair::sleep::SleepMode;
-use crate::ring::record::{Head, Kind};
+use crate::ring::record::{Head, RecordKind};
 use crate::ring::{Consumer, Producer, PushError};
 use crate::sync::Ordering;
 use apus_wire::Role;
@@ -49,7 +49,7 @@ fn push(producer: &mut Producer, id: u64, words: usize) -> Result<(), PushError>
     let payload = vec![id as u8; 8 * words];
     let mut slot = producer.reserve(payload.len())?;
     slot.put(&payload);
-    slot.commit(&Head::part(Kind::Request, id, payload.len(), payload.len() as u32, 0));
+    slot.commit(&Head::part(RecordKind::Request, id, payload.len(), payload.len() as u32, 0));
     Ok(())
 }
 
@@ -94,7 +94,7 @@ fn model_records_arrive_whole_and_in_order() {
     records_arrive_whole_and_in_order(4, &[1, 6, 1, 6]);
 }
 
-/// The fourth record does not fit behind the third: the rest of the ring is padded, while the begin
+/// The fourth record does not fit behind the third: the rest of the ring is padded, while the start
 /// of the ring still holds bytes of the first record.
 #[test]
 fn model_padding_comes_last() {
@@ -110,7 +110,7 @@ fn model_lines_are_written_ahead() {
 
 const SIZES: RingSizes = RingSizes { short: 4 * SLOT as u32, bulk: 4 * SLOT as u32 };
 
-/// Returns both sides of a pair, on which messages of more than eight bytes are long.
+/// Returns both sides of a pair that treats messages of more than eight bytes as long.
 fn links() -> (Arc<Link>, Arc<Link>) {
     let mut all = Vec::new();
     let mut halves = Vec::new();
@@ -157,7 +157,7 @@ fn next(link: &Link) -> Result<PairEvent, Disconnected> {
     }
 }
 
-/// A receiver that sleeps whenever it finds nothing is woken for each message: loom reports a
+/// A receiver that sleeps whenever the rings are empty is woken for each message: loom reports a
 /// deadlock otherwise.
 #[test]
 fn model_no_wake_up_is_lost() {
@@ -328,7 +328,7 @@ impl Thing {
     }
 }
 
-/// A pair that is made while the registry closes is closed by one of the two threads (REGISTRY-1).
+/// A pair created while the registry closes is closed by one of the two threads (REGISTRY-1).
 #[test]
 fn model_connect_races_close() {
     check(3, || {

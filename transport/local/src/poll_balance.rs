@@ -1,13 +1,13 @@
-//! How often the network is polled while messages come through shared memory.
+//! Balance between polls of the network and of shared memory.
 
-/// Decides when to poll the network and the sockets of local peers. Its unit is the cost of a peek
-/// into shared memory that finds nothing, about 10 ns.
+/// Decides when to poll the network and the sockets of local peers. Its unit is the cost of an
+/// unsuccessful peek into shared memory, about 10 ns.
 #[derive(Debug, Default)]
 pub struct PollBalance {
     /// Cost of the peeks since the network was polled.
     spent: u32,
-    /// Number of peeks that must find nothing until the network is polled as often as shared
-    /// memory.
+    /// Number of consecutive unsuccessful peeks after which the network is polled as often as
+    /// shared memory.
     warm: u32,
     /// Polls of the network since the sockets of local peers were polled.
     network_polls: u32,

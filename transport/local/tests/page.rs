@@ -1,4 +1,5 @@
-//! Pages that several processes share: who keeps them, and what becomes of them when the distributor ends.
+//! Pages that several processes share: their owners, and their fate after the end of the
+//! distributor.
 
 use std::io::Write;
 use std::os::linux::net::SocketAddrExt;
@@ -34,7 +35,7 @@ fn read(page: &SharedPage) -> u64 {
     page.word(8).load(Ordering::Relaxed)
 }
 
-/// Members come and go, each a distributor in its turn: the page is always the same one.
+/// Members join and leave, each the distributor in its turn: the page is always the same one.
 #[test]
 fn a_page_outlives_its_distributors() {
     let name = name("outlives");
@@ -46,8 +47,8 @@ fn a_page_outlives_its_distributors() {
         assert_eq!(read(&page(&next)), 7);
         let version = next.version();
         drop(oldest);
-        // Between the end of one distributor and the begin of the next, a newcomer has a page of its own, to which the other
-        // member goes over, unless the other member is faster.
+        // Between the end of one distributor and the start of the next, a newcomer has a new page.
+        // The other member switches to it, unless the other member is faster.
         let newcomer = begin(&name);
         let is_old = read(&page(&newcomer)) == 7;
         page(&newcomer).word(8).store(8, Ordering::Relaxed);
@@ -70,10 +71,10 @@ fn a_page_ends_with_its_last_member() {
     assert_eq!(read(&page(&begin(&name))), 0);
 }
 
-/// What a process does with a connection.
+/// Treatment of a connection by a process.
 type Act = fn(&mut UnixStream);
 
-/// Begins to listen under the name of a page, as a process that is no distributor.
+/// Starts to listen under the name of a page, as a process that is no distributor.
 fn listen(test: &str) -> (PeerName, UnixListener) {
     let name = name(test);
     let text = name.to_string();
@@ -81,7 +82,8 @@ fn listen(test: &str) -> (PeerName, UnixListener) {
     (name, UnixListener::bind_addr(&address).unwrap())
 }
 
-/// Each member tries again when it has been refused, so that the second connection shows that the first one gave no page.
+/// Each member tries again when it has been refused, so that the second connection shows that the
+/// first one gave no page.
 #[test]
 fn a_process_that_hands_out_no_page_is_no_distributor() {
     let say_nothing = |_: &mut UnixStream| {};
@@ -127,7 +129,8 @@ fn members_of_another_length_share_nothing() {
     assert_eq!(page(&other).len(), 2 * LEN);
 }
 
-/// Users are those of threads: a thread of this process becomes one that the policy refuses.
+/// Users are a property of threads: a thread of this process becomes a user that the policy
+/// refuses.
 #[test]
 fn a_process_of_another_user_gets_no_page() {
     let other = rustix::process::Uid::from_raw(12_345);
@@ -145,10 +148,10 @@ fn a_process_of_another_user_gets_no_page() {
             Membership::begin(name.clone(), LEN, PeerPolicy::Users(vec![0])).unwrap()
         });
         let refused = begun.join().unwrap();
-        // These come later and have the page, so that the refused one has had its turn.
+        // These connect later and have the page, so the refused one has had its turn.
         (0..10).for_each(|_| drop(page(&begin(&name))));
         assert!(refused.page().is_none());
-        // It has a page of its own user when the name is free.
+        // It has a page of its user when the name is free.
         drop(own);
         page(&refused);
     });

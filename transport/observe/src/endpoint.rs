@@ -1,13 +1,14 @@
-//! Counters of an endpoint: protocol, engine, driver, queues, and what the application received.
+//! Counters of an endpoint: protocol, engine, driver, queues, and received messages.
 
-use crate::{EngineMetrics, ReadTime, SizeHistogram};
+use crate::{EngineMetrics, ReadTime};
+use apus_proto::histogram::SizeHistogram;
 use apus_proto::{DurationHistogram, Exemplars};
 
 /// All counters of an endpoint, read at one moment.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// When the counters were read. `None` if the time of day is not known.
+    /// Time of the reading. `None` if the time of day is unknown.
     pub read_at: Option<ReadTime>,
     /// Counters of the protocol.
     pub protocol: apus_proto::Metrics,
@@ -19,17 +20,19 @@ pub struct Metrics {
     /// Durations of calls through shared memory. One call in 64 is timed and counts for all of
     /// them.
     pub local_calls: DurationHistogram,
-    /// Of the timed calls through shared memory, those that are in the time trace: the latest in each coarse bucket.
+    /// Timed calls through shared memory that are in the time trace: the latest in each coarse
+    /// bucket.
     pub local_exemplars: Exemplars,
     /// Current lengths of the endpoint's queues.
     pub queues: Queues,
-    /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes those of the UDP
-    /// and raw IP drivers.
+    /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes the counters of
+    /// the UDP and raw IP drivers.
     pub driver: Vec<(&'static str, u64)>,
 }
 
 impl Metrics {
-    /// Adds the counters, gauges and histograms of another endpoint of the process, or of another shard of the same one.
+    /// Adds the counters, gauges and histograms of another endpoint of the process, or of another
+    /// shard of the same one.
     pub fn add(&mut self, other: &Self) {
         self.read_at = self.read_at.or(other.read_at);
         self.protocol.add(&other.protocol);
@@ -56,9 +59,9 @@ apus_proto::__counters! {
         requests_waiting,
         /// Completions of calls that wait for a thread of the application.
         ends_waiting,
-        /// Transports of the host group that were polled within the last half second, this one included; 0 without a
-        /// group (`EndpointBuilder::host_group`), or without a place in it. `incoming_bytes` is this one's part of what they
-        /// share.
+        /// Transports of the host group that were polled within the last half second, this one
+        /// included; 0 without a group (`EndpointBuilder::host_group`), or without a place in it.
+        /// `incoming_bytes` is this one's part of what they share.
         link_sharers,
     }
 }

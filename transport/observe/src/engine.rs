@@ -5,23 +5,25 @@ apus_proto::__counters! {
     EngineMetrics {
         /// Messages that the application received: requests, responses and errors of calls.
         messages,
-        /// Messages that were there when the application asked for them (the kernel's `wait_none`).
+        /// Messages that were available when the application requested them (the kernel's
+        /// `wait_none`).
         wait_none,
-        /// Messages that came while the waiting thread polled or spun (`wait_fast`).
+        /// Messages that arrived while the waiting thread polled or spun (`wait_fast`).
         wait_polled,
-        /// Messages that came while the waiting thread slept (`wait_block`).
+        /// Messages that arrived while the waiting thread slept (`wait_block`).
         wait_slept,
         /// Messages that were handed off by the thread that received them to another one: every
         /// message with a dedicated engine, none if the waiting thread polls itself.
         handoffs,
-        /// Messages that a thread or task has received from another shard than its own. 0 with one shard.
+        /// Messages that a thread or task has received from another shard than its own. 0 with one
+        /// shard.
         steals,
-        /// Waiting threads and tasks of other shards that were asked to receive messages of this one, which
-        /// no thread of its own was about to receive.
+        /// Waiting threads and tasks of other shards that were asked to receive messages of this
+        /// one, that none of its own threads was about to receive.
         steal_requests,
         /// Sleeping threads and tasks that were woken, for a message or for the poll role.
         wakeups,
-        /// Wake-ups of a thread that was not notified, or found nothing.
+        /// Wake-ups of a thread without a notification or a message.
         spurious_wakeups,
         /// Times that a thread passed the poll role to another one.
         turn_passes,
@@ -48,18 +50,18 @@ apus_proto::__counters! {
         /// Calls through shared memory that were repeated over the network because the server's
         /// process had ended.
         local_fallbacks,
-        /// Requests that came through shared memory from clients on this host.
+        /// Requests received through shared memory from clients on this host.
         local_requests,
         /// Requests through shared memory that were refused because too many waited.
         local_refusals,
         /// Peers on this host whose shared memory was unmapped: they ended, were killed, or
         /// violated the protocol.
         local_pairs_ended,
-        /// Endpoints whose name for peers of this host was held by another process when they started: their clients
-        /// on this host call over the network.
+        /// Endpoints whose name for peers of this host was held by another process when they
+        /// started: their clients on this host call over the network.
         local_names_taken,
-        /// Connections to peers on this host that were given up because the process under the peer's name does not own
-        /// the peer's UDP socket.
+        /// Connections to peers on this host that were given up because the process under the
+        /// peer's name does not own the peer's UDP socket.
         local_impostors,
         /// Batches of packets received.
         receive_batches,
@@ -83,7 +85,7 @@ apus_proto::__counters! {
         /// `pacer_xmit_cycles`).
         send_nanos,
         /// Nanoseconds spent on polling without success, by the leader and by threads that spin
-        /// beside it (`poll_cycles`).
+        /// at the same time (`poll_cycles`).
         poll_nanos,
     }
 }

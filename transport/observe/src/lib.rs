@@ -1,16 +1,25 @@
-//! The counters of [apus](https://docs.rs/apus) endpoints: their names and meanings, snapshots of a process, and the text
-//! for Prometheus.
+//! Observation of [apus](https://docs.rs/apus) endpoints: counters and their names, exporters for
+//! them, and inspection of live processes.
+//!
+//! ```text
+//!   Metrics ──▶ snapshot ──┬──▶ introspection: other processes, over a unix socket
+//!   (an endpoint)          ├──▶ prometheus: OpenMetrics text, and over HTTP
+//!                          └──▶ metrics_bridge: the recorder of the `metrics` facade
+//! ```
 //!
 //! | module | |
 //! |---|---|
 //! | (root) | [`Metrics`]: all counters of an endpoint at one moment |
-//! | `introspection` | counters, live RPCs and traces of live processes, over a unix socket (feature `introspection`) |
-//! | [`snapshot`] | the same by name, of all endpoints of a process: to store, compare and add |
-//! | `prometheus` | OpenMetrics text (feature `prometheus`) |
+//! | [`snapshot`] | counters by name, of all endpoints of a process: to store, compare and add; the catalogue of names |
+//! | `introspection` | counters, live RPCs and traces of live processes (feature `introspection`) |
+//! | `prometheus` | OpenMetrics text and an exporter (feature `prometheus`) |
 //! | `metrics_bridge` | counters for the recorder of the `metrics` facade (feature `metrics`) |
 //!
-//! Applications find all of this in the crate `apus`. Programs that only read the counters of others need no more than
-//! this crate.
+//! Exporters are independent of the set of counters: they walk the families of the catalogue, so a
+//! new counter appears in all of them.
+//!
+//! Applications find all of this in the crate `apus`. Programs that only read the counters of other
+//! processes need only this crate.
 
 #![forbid(unsafe_code)]
 

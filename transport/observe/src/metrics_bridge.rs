@@ -6,7 +6,9 @@
 //! histogram: each is reported as the upper bound of its bucket, at most 12.5 % too long.
 
 use crate::Metrics;
-use crate::snapshot::{Buckets, EndpointSnapshot, Family, FamilyKind, families};
+use crate::snapshot::{
+    Buckets, EndpointSnapshot, Family, FamilyKind, MemberValue, families, members,
+};
 use metrics::{Label, Unit, counter, gauge, histogram};
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
@@ -21,7 +23,8 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes what the endpoint at `address` has counted since the last call with that address.
+    /// Publishes the changes of the counters of the endpoint at `address` since the last call with
+    /// that address.
     pub fn publish(&mut self, address: SocketAddr, metrics: &Metrics) {
         let now = EndpointSnapshot::new(address, metrics);
         let change = self.last.get(&address).map_or_else(|| now.clone(), |last| now.since(last));
@@ -73,38 +76,26 @@ fn unit(family: &Family) -> Option<Unit> {
 /// Publishes the members of a family.
 fn publish(family: &Family, change: &EndpointSnapshot) {
     let name = name(family);
-    let members = |found: &str| match found.split_once('.') {
-        Some((own, member)) => (own == family.name).then(|| member.to_owned()),
-        None => (found == family.name).then(String::new),
-    };
     let labels = |member: &str| {
         let endpoint = Label::new("endpoint", change.address.to_string());
         let own = family.label.map(|label| Label::new(label, member.to_owned()));
         [endpoint].into_iter().chain(own).collect::<Vec<_>>()
     };
-    for (found, value) in &change.counters {
-        if let Some(member) = members(found) {
-            counter!(name.clone(), labels(&member)).increment(*value);
-        }
-    }
-    for (found, value) in &change.gauges {
-        if let Some(member) = members(found) {
-            gauge!(name.clone(), labels(&member)).set(*value as f64);
-        }
-    }
-    for (found, buckets) in &change.histograms {
-        match members(found) {
-            Some(member) if name.starts_with("rpc.") => rpcs(&name, &member, change, buckets),
-            Some(member) => {
-                let histogram = histogram!(name.clone(), labels(&member));
-                record(&histogram, buckets, 1.0);
+    for (member, value) in members(change, family) {
+        match value {
+            MemberValue::Counter(count) => counter!(name.clone(), labels(member)).increment(count),
+            MemberValue::Gauge(value) => gauge!(name.clone(), labels(member)).set(value as f64),
+            MemberValue::Histogram(buckets) if name.starts_with("rpc.") => {
+                rpcs(&name, member, change, buckets);
             }
-            None => {}
+            MemberValue::Histogram(buckets) => {
+                record(&histogram!(name.clone(), labels(member)), buckets, 1.0);
+            }
         }
     }
 }
 
-/// Publishes durations of RPCs with OpenTelemetry's attributes. Successful ones come from a
+/// Publishes durations of RPCs with OpenTelemetry's attributes. Successful RPCs are taken from a
 /// histogram that is finer than OpenTelemetry's buckets.
 fn rpcs(name: &str, member: &str, change: &EndpointSnapshot, coarse: &Buckets) {
     let is_server = name.contains("server");

@@ -1,9 +1,10 @@
-//! The moment at which counters were read, on the clock of the protocol and on the system's.
+//! Time of a reading of counters, on the protocol's clock and on the system's.
 
 use apus_proto::Instant;
 use std::time::{Duration, SystemTime};
 
-/// A moment on two clocks. Relates times of the protocol, whose origin is arbitrary, to the time of day.
+/// A moment on two clocks. Relates times of the protocol, whose origin is arbitrary, to the time of
+/// day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadTime {
     /// The time that the protocol was given.
@@ -12,14 +13,14 @@ pub struct ReadTime {
     pub system: SystemTime,
 }
 
-/// The difference of the two clocks is rounded down to a multiple of this. Both are not read at the same moment, so the
-/// difference varies by microseconds. Without rounding, an exemplar would get another time with each scrape, and Prometheus
-/// would store it once more each time.
+/// The difference of the two clocks is rounded down to a multiple of this. Both are not read at the
+/// same moment, so the difference varies by microseconds. Without rounding, an exemplar would get
+/// another time with each scrape, and Prometheus would store it once more each time.
 const GRANULARITY: Duration = Duration::from_millis(10);
 
 impl ReadTime {
-    /// Returns the time of day at which the protocol's time was `protocol`, as the time since 1970 in milliseconds, up to 10
-    /// of them early. `None` if the system's clock is set to before 1970.
+    /// Converts a time of the protocol to the time of day, as milliseconds since 1970, up to 10 ms
+    /// early. `None` if the system's clock is set to before 1970.
     #[must_use]
     pub fn unix_millis(&self, protocol: Instant) -> Option<u64> {
         let now = self.system.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos();

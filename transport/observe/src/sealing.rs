@@ -1,10 +1,11 @@
 //! Names and meanings of the counters of sealed packets.
 //!
-//! `apus-seal` counts; the names are here, so that readers of counters need no cryptography. A test of `apus` compares.
+//! `apus-seal` counts; the names are here, so that readers of counters need no cryptography. A test
+//! of `apus` compares.
 
 use apus_proto::Metadata;
 
-/// The counters of an endpoint whose packets are sealed, in the order in which it reports them.
+/// Counters of an endpoint with sealed packets, in the order of their reporting.
 pub const SEALING: &[Metadata] = &[
     Metadata { name: "seal_handshakes_begun", help: &["Handshakes that this end has begun."] },
     Metadata {

@@ -14,7 +14,8 @@ fn address(port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], port))
 }
 
-/// The counters of a client that has made calls: their ids, durations in milliseconds, and when they ended in milliseconds.
+/// The counters of a client that has made calls: their ids, durations in milliseconds, and when
+/// they ended in milliseconds.
 fn client(calls: &[(u64, u64, u64)]) -> Metrics {
     let mut metrics = Metrics::default();
     let protocol = Instant::from_nanos(9_000_000_000);
@@ -34,7 +35,7 @@ fn snapshot(endpoints: Vec<EndpointSnapshot>) -> Snapshot {
     Snapshot { endpoints, ..Snapshot::default() }
 }
 
-/// The lines with an exemplar: what is before it, and the exemplar.
+/// Lines with an exemplar: the part before it, and the exemplar.
 fn exemplars(text: &str) -> Vec<(&str, &str)> {
     text.lines().filter_map(|line| line.split_once(" # ")).collect()
 }

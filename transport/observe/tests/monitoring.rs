@@ -1,4 +1,4 @@
-//! The Grafana dashboard and the alert rules in `packaging` name only what is exported.
+//! The Grafana dashboard and the alert rules in `packaging` name only exported metrics.
 //!
 //! `promtool` checks the rules, and the expressions of the dashboard, where it is installed.
 
@@ -17,7 +17,7 @@ fn packaging(name: &str) -> Option<(PathBuf, String)> {
     Some((path, text))
 }
 
-/// The names of metrics in a text: words that begin like one of ours.
+/// Names of metrics in a text: words with the prefix of one of ours.
 fn metrics_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let ours = |word: &&str| {
@@ -28,7 +28,7 @@ fn metrics_in(text: &str) -> BTreeSet<String> {
     words.filter(ours).map(str::to_owned).collect()
 }
 
-/// The names under which values are exported, without a process that has any.
+/// Names of exported values, for a process without any.
 fn exported() -> BTreeSet<String> {
     let text = apus_observe::prometheus::text(Vec::new(), true);
     let mut names = BTreeSet::new();

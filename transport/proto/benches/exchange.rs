@@ -1,9 +1,9 @@
 //! Benchmark of the core: the cost per packet, without any system call.
 //!
-//! Two transports call each other through function calls. `cargo bench -p apus-proto` prints the time
-//! per exchange (a request and a response: two packets sent, two received).
+//! Two transports call each other through function calls. `cargo bench -p apus-proto` prints the
+//! time per exchange (a request and a response: two packets sent, two received).
 
-use apus_proto::{Call, Config, Event, Instant, Payload, Transport};
+use apus_proto::{Call, Config, Datagram, Event, Instant, Payload, Transport};
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::net::SocketAddr;
@@ -93,7 +93,7 @@ fn carry(
             wire.extend_from_slice(header);
             let end = ((i + 1) * segment).min(payload.len());
             wire.extend_from_slice(&payload[(i * segment).min(end)..end]);
-            to.handle_datagram(now, address, wire);
+            to.handle_datagram(now, Datagram::new(address, wire));
         }
     }
 }
@@ -111,8 +111,8 @@ fn exchange(c: &mut Criterion) {
     group.finish();
 }
 
-/// The kernel module lost a factor of ten to a send queue that was searched from the wrong end. The figures
-/// of one group should differ by cache misses alone.
+/// The kernel module lost a factor of ten to a send queue that was searched from the wrong end. The
+/// figures of one group should differ by cache misses alone.
 fn standing(c: &mut Criterion) {
     const OUTSTANDING: usize = 64;
     let mut group = c.benchmark_group("exchange beside standing requests");

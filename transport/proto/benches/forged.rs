@@ -1,11 +1,12 @@
 //! Benchmark of the core: the cost of a forged packet, without any system call.
 //!
-//! An endpoint is in the middle of a call and of a request, and has 1,000 peers. Each packet is valid, comes from the
-//! address of a peer, names a live RPC, and shows a session that is not the RPC's: the most expensive one to turn away.
-//! `cargo bench -p apus-proto --bench forged` prints the time per packet for each kind. For comparison, packets of an
-//! RPC that is not known, of an unknown client, and bytes that are no packet.
+//! An endpoint is in the middle of a call and of a request, and has 1,000 peers. Each packet is
+//! valid, has the address of a peer and the id of a live RPC, and shows a session that is not the
+//! RPC's: the most expensive kind to reject. `cargo bench -p apus-proto --bench forged` prints the
+//! time per packet for each kind. For comparison, packets of an unknown RPC, of an unknown client,
+//! and malformed bytes.
 
-use apus_proto::{Call, Config, Instant, Kind, Role, Transport};
+use apus_proto::{Call, Config, Datagram, Instant, Kind, Role, Transport};
 use apus_wire::{
     AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, MAX_HEADER_LEN, Packet,
     Resend, SenderId, UdpFields,
@@ -15,7 +16,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::net::SocketAddr;
 
-/// The endpoint's port, and that of all peers.
+/// The port of the endpoint, and of all peers.
 const PORT: u16 = 1;
 /// Peers of the endpoint.
 const PEERS: u32 = 1_000;
@@ -58,7 +59,8 @@ fn packet(kind: Kind, sender: SenderId, flags: Flags) -> Vec<u8> {
     [&buffer[..len], payload].concat()
 }
 
-/// An endpoint with a live call to each of [`PEERS`] peers. Returns the id of the call to the first one.
+/// An endpoint with a live call to each of [`PEERS`] peers. Returns the id of the call to the first
+/// one.
 fn endpoint(now: Instant) -> (Transport, u64) {
     let mut endpoint = Transport::new(Config::default(), PORT, 1);
     let payload = Bytes::from(vec![7; 20_000]);
@@ -82,7 +84,7 @@ fn turned_away(c: &mut Criterion) {
         let (mut endpoint, _) = endpoint(now);
         group.bench_function(name, |b| {
             b.iter(|| {
-                endpoint.handle_datagram(now, address(peer), black_box(bytes));
+                endpoint.handle_datagram(now, Datagram::new(address(peer), black_box(bytes)));
                 // Questions and answers leave: a queue that is full would make packets cheap.
                 while endpoint.poll_transmit(now).is_some() {}
             });

@@ -30,17 +30,17 @@ impl std::fmt::Display for Execution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{kind}; {execution}")]
 pub struct RpcError {
-    /// What happened.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// What is known about the request's execution.
+    /// Whether the request may have been executed.
     pub execution: Execution,
 }
 
-/// What happened to a failed call.
+/// The kinds of failure of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// The peer did not answer although it was asked again.
+    /// The peer did not answer, not even to repeated requests.
     #[error("peer silent for {silent_ms} ms after {resends} resends")]
     PeerSilent {
         /// Milliseconds since the last sign of life.
@@ -51,10 +51,10 @@ pub enum FailureKind {
     /// The peer's host answered that the port is closed.
     #[error("port closed at the peer")]
     PortClosed,
-    /// The peer's host does not speak the protocol (raw IP only).
+    /// The peer's host does not run the protocol (raw IP only).
     #[error("the peer's host does not speak Homa")]
     ProtocolUnreachable,
-    /// There is no route to the peer's host, or it does not answer.
+    /// No route to the peer's host exists, or it does not answer.
     #[error("no such host, or no route to it")]
     HostUnreachable,
     /// This host's firewall, or its full table of connections, drops all packets to the peer.
@@ -62,20 +62,21 @@ pub enum FailureKind {
         "this host's firewall, or its full table of connections, drops all packets to the peer"
     )]
     NotPermitted,
-    /// No keys could be agreed upon with the peer: one of the two ends refuses the identity of the other. The endpoint knows the
-    /// cause.
+    /// Key agreement with the peer failed: one end refuses the identity of the other. The endpoint
+    /// knows the cause.
     #[error("the peer refuses this host's identity, or is refused itself")]
     Untrusted,
     /// The server has been restarted, or has forgotten this client, since the call was sent.
     #[error("the server was restarted during the call")]
     PeerRestarted,
-    /// The server has finished the call, and its response is gone.
+    /// The server has finished the call and no longer has its response.
     #[error("the server has finished the call, and its response did not arrive")]
     ResponseLost,
     /// The server refused the request.
     #[error("the server refused: {}", refusal_text(.0))]
     Refused(Refusal),
-    /// The request is empty, and the server's version of apus drops empty messages. A request of one byte arrives.
+    /// The request is empty, and the server's version of apus drops empty messages. A request of
+    /// one byte arrives.
     #[error("the request is empty, and the server's version of apus takes no empty messages")]
     PeerTooOld,
     /// The response is longer than `max_message` here.
@@ -84,8 +85,8 @@ pub enum FailureKind {
         /// Length of the response in bytes.
         length: u32,
     },
-    /// The peer's process ended, or closed its endpoint. Reported only for calls to a peer of the same host; over the
-    /// network, one of the kinds above is reported instead.
+    /// The peer's process ended, or closed its endpoint. Reported only for calls to a peer of the
+    /// same host; over the network, one of the kinds above is reported instead.
     #[error("the peer's process ended, or closed its endpoint")]
     PeerEnded,
     /// The peer broke the protocol of the memory that it shares with this host's endpoints.
@@ -164,8 +165,8 @@ const fn refusal_text(refusal: &Refusal) -> &'static str {
     }
 }
 
-/// Why a command was not carried out: a mistake of the caller, or a limit that the caller has set. Nothing
-/// has changed. Requirement `BAD-9`.
+/// A rejected command: an error of the caller, or a limit set by the caller. The state is
+/// unchanged. Requirement `BAD-9`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
@@ -192,7 +193,7 @@ pub enum CommandError {
     /// No further peer can be known (CAP-5); try again after `Event::Room`.
     #[error("max_peers is reached and none is idle; wait or raise it")]
     TooManyPeers,
-    /// The RPC has ended. For a reply: the client has gone or has cancelled the call.
+    /// The RPC has ended. For a reply: the client disappeared or cancelled the call.
     #[error("the RPC has ended")]
     UnknownRpc,
     /// The command makes no sense for the RPC, such as a second reply.
@@ -213,8 +214,8 @@ impl CommandError {
 
 /// A call or a reply that was not accepted, with its payload.
 ///
-/// Nothing has changed: the payload may be sent again, for example after `Event::Room` if the reason is
-/// [back-pressure](CommandError::is_back_pressure).
+/// The state is unchanged: the payload may be sent again, for example after `Event::Room` if the
+/// reason is [back-pressure](CommandError::is_back_pressure).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Rejected {

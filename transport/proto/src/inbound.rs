@@ -9,7 +9,7 @@ use crate::priority::{OwnCutoffs, Room, Sampler};
 use crate::time::Instant;
 use apus_wire::Data;
 
-/// What this endpoint keeps about messages that arrive.
+/// State for incoming messages: grants, budgets, memory, cutoffs and admission.
 #[derive(Debug)]
 pub(crate) struct Inbound {
     /// Decides which senders may transmit, and how far.
@@ -20,7 +20,7 @@ pub(crate) struct Inbound {
     pub(crate) buffers: Buffers,
     /// Sizes of the messages that have arrived.
     pub(crate) sampler: Sampler,
-    /// The priorities that this endpoint wants for unscheduled packets.
+    /// The priorities that this endpoint announces for unscheduled packets.
     pub(crate) cutoffs: OwnCutoffs,
     /// The room for unscheduled bytes that is stated with the cutoffs.
     pub(crate) room: Room,
@@ -28,14 +28,15 @@ pub(crate) struct Inbound {
     pub(crate) keep: u32,
     /// Whether requests are accepted.
     pub(crate) serving: bool,
-    /// Number of requests that are accepted before further ones are refused (CAP-16).
+    /// Number of requests to accept before further ones are refused (CAP-16).
     pub(crate) request_room: usize,
     /// Whether the endpoint was shut down.
     pub(crate) shut_down: bool,
 }
 
 impl Inbound {
-    /// The receiving side of an endpoint that accepts requests; the link carries `link_mbps` Mbit/s.
+    /// The receiving side of an endpoint that accepts requests; the link carries `link_mbps`
+    /// Mbit/s.
     pub(crate) fn new(config: &Config, link_mbps: u64) -> Self {
         let mut granter = Granter::new(config);
         granter.set_link_rate(link_mbps);
@@ -53,7 +54,7 @@ impl Inbound {
         }
     }
 
-    /// A message that begins to arrive with `data`, and has this room.
+    /// Creates the message of `data`, its first packet, with the room reserved for it.
     pub(crate) fn message_in(
         &mut self,
         now: Instant,

@@ -19,7 +19,7 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Notes what happens to a live RPC, if notes are wanted.
+    /// Records an event of a live RPC, if notes are enabled.
     #[cold]
     pub(crate) fn note(&mut self, tables: &Tables, rpc: RpcKey, what: ProbeKind) {
         let entry = &tables.rpcs[rpc];

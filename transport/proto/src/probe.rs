@@ -1,12 +1,12 @@
-//! Probes: notes on what happens to single RPCs.
+//! Probes: notes on events of single RPCs.
 //!
-//! Counters say how often something happened, notes say what happened to which RPC. An engine that records time traces,
-//! a simulator or a test enables them with [`crate::Transport::set_probe_filter`] and fetches them with
-//! [`crate::Transport::poll_probe`] after each other call, so that it knows when they were made. Disabled by default;
-//! the cost is then one comparison per packet.
+//! Counters state how often an event happened, notes state for which RPC. An engine that records
+//! time traces, a simulator or a test enables them with [`crate::Transport::set_probe_filter`] and
+//! fetches them with [`crate::Transport::poll_probe`] after each other call, so that their times
+//! are known. Disabled by default; the cost is then one comparison per packet.
 //!
-//! Notes change nothing: packets, events and counters are the same (CORE-1). Selected RPCs become exemplars of the
-//! histograms of durations in addition ([`crate::Exemplars`]).
+//! Notes change no behaviour: packets, events and counters are the same (CORE-1). Selected RPCs
+//! also become exemplars of the duration histograms ([`crate::Exemplars`]).
 
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
@@ -17,18 +17,20 @@ use apus_wire::{Body, Flags, Kind, Packet, SenderId};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Which notes are wanted.
+/// The filter for notes.
 ///
-/// What should be rare is noted of all RPCs: retransmissions and the questions for them, gaps, refusals, restarts,
-/// failures, packets that are not used, and messages that the pacer holds back. The rest is noted of *selected* RPCs.
+/// Rare events are noted for all RPCs: retransmissions and requests for them, gaps, refusals,
+/// restarts, failures, dropped packets, and messages that the pacer holds back. Other events are
+/// noted for *selected* RPCs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeFilter {
-    /// An RPC is selected if the product of half its id and this number, modulo 2^64, is less than `below`. Both ends
-    /// know an RPC by the same id, and select the same RPCs if they use the same numbers.
+    /// An RPC is selected if the product of half its id and this number, modulo 2^64, is less than
+    /// `below`. Both ends use the same id, and select the same RPCs if they use the same numbers.
     pub multiplier: u64,
     /// See `multiplier`; 0 selects none.
     pub below: u64,
-    /// A call whose response takes longer than this to arrive completely is noted as [slow](ProbeKind::Slow).
+    /// A call whose response takes longer than this to arrive completely is noted as
+    /// [slow](ProbeKind::Slow).
     pub slow: Duration,
 }
 
@@ -54,17 +56,17 @@ pub struct ProbeEvent {
     pub rpc: Option<SenderId>,
     /// The other end.
     pub peer: Address,
-    /// What happened.
+    /// The event.
     pub what: ProbeKind,
 }
 
-/// What a note says.
+/// The kinds of notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProbeKind {
     /// A burst of DATA packets is made up, and leaves when its driver sends it.
     DataSent(Piece),
-    /// A DATA packet has arrived. Whether it is used is not known yet, nor at which level it was sent.
+    /// A DATA packet has arrived. Its use, and the level at which it was sent, are not known yet.
     DataReceived(Piece),
     /// The whole message has arrived: a response at the client, a request at the server.
     Complete {
@@ -128,7 +130,7 @@ pub enum ProbeKind {
     },
     /// The message is next, and the pacer makes it wait.
     Throttled {
-        /// Time until there is room.
+        /// Time until room exists.
         wait: Duration,
     },
     /// A packet has arrived ahead of others, which are lost or late.
@@ -138,9 +140,10 @@ pub enum ProbeKind {
         /// Number of bytes missing there.
         length: u32,
     },
-    /// The request is sent again from its start, since the server does not know it.
+    /// The request is sent again from its start, since the server does not have it.
     Restart,
-    /// The server has been restarted, or has forgotten this client. The call continues in the server's new life, or fails.
+    /// The server has been restarted, or has forgotten this client. The call continues in the
+    /// server's new life, or fails.
     PeerRestart,
     /// The packet is not used.
     Dropped(DropReason),
@@ -168,7 +171,7 @@ pub struct Piece {
     pub retransmit: bool,
 }
 
-/// Notes that wait to be fetched.
+/// Notes waiting to be fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// Whether notes are enabled.
@@ -177,7 +180,7 @@ pub(crate) struct Notes {
     multiplier: u64,
     /// [`ProbeFilter::below`]; 0 if notes are disabled.
     below: u64,
-    /// Nanoseconds after which a call is noted as slow; `None` if none is.
+    /// Nanoseconds after which a call is noted as slow; `None` if calls are not.
     slow_nanos: Option<u64>,
     queue: VecDeque<ProbeEvent>,
 }
@@ -189,7 +192,8 @@ impl Notes {
         (id >> 1).wrapping_mul(self.multiplier) < self.below
     }
 
-    /// Whether this packet is to be noted, if notes are enabled. Checked for all packets; the note is made afterwards.
+    /// Whether this packet is to be noted, if notes are enabled. Checked for all packets; the note
+    /// is made afterwards.
     #[inline]
     fn are_wanted_of_packet(&self, packet: &Packet<'_>) -> bool {
         self.are_wanted_of(packet.header.sender_id.client_id()) || is_rare(&packet.body)
@@ -203,7 +207,7 @@ impl Notes {
         }
     }
 
-    /// Notes a packet that has arrived.
+    /// Notes a received packet.
     #[inline]
     pub(crate) fn arrival(&mut self, from: &Address, packet: &Packet<'_>) {
         if self.are_wanted_of_packet(packet) {
@@ -211,13 +215,13 @@ impl Notes {
         }
     }
 
-    /// Notes that a packet which has arrived is not used.
+    /// Notes that a received packet is dropped.
     #[cold]
     pub(crate) fn dropped(&mut self, from: Address, packet: &Packet<'_>, reason: DropReason) {
         self.add(Some(as_we_write_it(packet)), from, ProbeKind::Dropped(reason));
     }
 
-    /// Notes a control packet that is to leave.
+    /// Notes a control packet that is about to leave.
     #[inline]
     pub(crate) fn departure(&mut self, to: Address, packet: &Packet<'_>) {
         if self.are_wanted_of_packet(packet) {

@@ -1,5 +1,5 @@
-//! A set of numbers as ranges: the bytes of a message that must be sent again, and the finished ids of a client, in the protocol
-//! core of [apus](https://docs.rs/apus).
+//! A set of numbers as ranges: the bytes of a message that must be sent again, and the finished ids
+//! of a client, in the protocol core of [apus](https://docs.rs/apus).
 //!
 //! # Invariants
 //!
@@ -10,15 +10,16 @@ use std::ops::Range;
 
 /// A set of numbers, kept as ascending ranges.
 ///
-/// Used for the bytes of a message that must be retransmitted and for the finished RPC ids of a peer. Both sets are usually
-/// empty, and otherwise a few ranges long, so that a sorted array is faster than a tree.
+/// Used for the bytes of a message that must be retransmitted and for the finished RPC ids of a
+/// peer. Both sets are usually empty, and otherwise a few ranges long, so that a sorted array is
+/// faster than a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
     ranges: Vec<Range<u64>>,
 }
 
 impl Ranges {
-    /// Adds the numbers of `new`; an empty range adds nothing.
+    /// Adds the numbers of `new`, which may be empty.
     pub(crate) fn insert(&mut self, new: Range<u64>) {
         if new.is_empty() {
             return;

@@ -1,21 +1,21 @@
 //! Numbers that no peer can guess.
 //!
-//! At-most-once execution and the identity of peers rest on them: a host that knows the session of a call and its id may
-//! speak for its other end (AMO-9).
+//! At-most-once execution and the identity of peers depend on them: a host that has the session of
+//! a call and its id can forge packets of its other end (AMO-9).
 
 use siphasher::sip::SipHasher24;
 use std::fmt;
 use std::hash::Hasher;
 use std::net::SocketAddr;
 
-/// The secret of an endpoint's life, from which all its random numbers follow.
+/// The secret of an endpoint's life, from which all its random numbers are derived.
 ///
-/// A number is SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) of what it is for, under the secret. A peer that has seen
-/// any of them learns nothing about another one.
+/// A number is SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) of its purpose, under the
+/// secret. A peer that has seen any of them can derive no other.
 #[derive(Clone, Copy)]
 pub(crate) struct Secret([u8; 16]);
 
-/// What a number is for. Numbers for different purposes have nothing to do with each other.
+/// The purpose of a number. Numbers for different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Purpose {

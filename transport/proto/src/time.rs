@@ -55,7 +55,8 @@ impl AddAssign<Duration> for Instant {
     }
 }
 
-/// The time from `earlier` until this instant; zero if `earlier` is later, like [`std::time::Instant::duration_since`].
+/// The time from `earlier` until this instant; zero if `earlier` is later, like
+/// [`std::time::Instant::duration_since`].
 impl Sub for Instant {
     type Output = Duration;
 

@@ -1,13 +1,14 @@
 //! Bounds on how long packets have waited unread in a socket.
 //!
-//! The transport must not take them for lost, however long the processor was busy or taken away. The socket does not say when a
-//! packet has arrived, so an engine derives bounds: a socket that a receive leaves empty holds nothing that had arrived before
-//! the receive; and when as many bytes were read as a socket can hold, all that it held before has been read.
+//! The transport must not take them for lost, however long the processor was busy or taken away.
+//! The socket does not report when a packet arrived, so an engine derives bounds: a socket that a
+//! receive leaves empty holds no packet from before the receive; and when as many bytes were read
+//! as a socket can hold, everything that it held before has been read.
 
 use crate::time::Instant;
 
-/// What an engine knows about packets that wait unread in its socket. It reports that to the transport with
-/// [`Transport::begin_reading`](crate::Transport::begin_reading) and
+/// Bounds on the age of unread packets in an engine's socket. The engine reports them to the
+/// transport with [`Transport::begin_reading`](crate::Transport::begin_reading) and
 /// [`Transport::finish_reading`](crate::Transport::finish_reading).
 ///
 /// ```
@@ -25,7 +26,7 @@ use crate::time::Instant;
 pub struct UnreadBounds {
     /// Bytes that the socket can hold.
     capacity: usize,
-    /// Last reading of the clock. The next receive begins after it.
+    /// Last reading of the clock. The next receive starts after it.
     clock: Instant,
     /// Whether the last receive left the socket empty.
     empty: bool,
@@ -35,34 +36,36 @@ pub struct UnreadBounds {
 }
 
 impl UnreadBounds {
-    /// Returns the bounds for a socket that can hold `capacity` bytes, and of which nothing was received yet.
+    /// Returns the bounds for a socket that can hold `capacity` bytes, before the first receive.
     #[must_use]
     pub const fn new(capacity: usize) -> Self {
         Self { capacity, clock: Instant::ZERO, empty: true, mark: Instant::ZERO, unread: capacity }
     }
 
-    /// Notes a reading of the clock, which the next receive follows.
+    /// Records a reading of the clock, which the next receive follows.
     #[inline]
     pub const fn note_clock(&mut self, now: Instant) {
         self.clock = now;
     }
 
-    /// Notes a round in which nothing arrived. `polled` says whether the socket was polled, `now` is the clock if it was read.
+    /// Records a round without packets. `polled` states whether the socket was polled, `now` is the
+    /// clock if it was read.
     #[inline]
     pub fn note_idle(&mut self, polled: bool, now: Option<Instant>) {
         self.empty |= polled;
         self.clock = now.unwrap_or(self.clock);
     }
 
-    /// Returns the instant since which the packets of the next receive have arrived, if that is known.
+    /// Returns the instant since which the packets of the next receive have arrived, if that is
+    /// known.
     #[must_use]
     #[inline]
     pub fn begin(&self) -> Option<Instant> {
         self.empty.then_some(self.clock)
     }
 
-    /// Notes that a receive has brought `bytes`, and whether it left the socket empty. Returns the instant up to which
-    /// everything that had arrived has been read, if it has changed.
+    /// Records a receive of `bytes`, and whether it left the socket empty. Returns the instant up
+    /// to which everything that had arrived has been read, if it has changed.
     #[inline]
     pub fn finish(&mut self, bytes: usize, empty: bool) -> Option<Instant> {
         self.empty = empty;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Bytes by which a sealed packet is longer than its plaintext: the tag of the AEAD.
+/// Bytes that sealing adds to a packet: the tag of the AEAD.
 pub const TAG_LEN: usize = 16;
 
 /// A key that seals packets, or opens the peer's packets. The nonce is derived from the packet's

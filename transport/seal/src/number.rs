@@ -1,4 +1,4 @@
-//! Packet numbers: the counter from which each nonce is made.
+//! Packet numbers: the counter behind each nonce.
 
 use std::fmt;
 

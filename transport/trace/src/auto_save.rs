@@ -1,24 +1,25 @@
 //! Automatic saving: writes files when the trace freezes because of a problem.
 //!
-//! A user calls [`start`] with a folder. A thread of the process is then notified of each freeze,
-//! writes a file into each folder, and resumes recording. It ignores a freeze on demand: the user who
-//! requested it is going to read the trace, and may want it to stay frozen.
+//! A user calls [`start`] with a folder. From then on a thread of the process is notified of each
+//! freeze, writes a file into each folder, and resumes recording. It ignores a freeze on demand:
+//! the user who requested it is about to read the trace, and may want it to stay frozen.
 //!
 //! # Bounds
 //!
 //! A folder that contains its maximum number of traces, of any process, gets no more; files are
-//! never removed. The trace then stays frozen in memory until a user reads it or resumes recording. Processes
-//! that freeze at the same moment may exceed the maximum by one file each.
+//! never removed. The trace then stays frozen in memory until a user reads it or resumes recording.
+//! Processes that freeze at the same moment may exceed the maximum by one file each.
 //!
 //! # Invariants
 //!
-//! - **AUTOSAVE-1** A freeze is saved once: the thread remembers the last freeze that it has
-//!   handled, beginning with the one at its start.
+//! - **AUTOSAVE-1** A freeze is saved once: the thread stores the last freeze that it has handled,
+//!   starting with the current one at its start.
 //! - **AUTOSAVE-2** A freeze before the drop of the last [`AutoSave`] is saved before the drop
 //!   returns.
 
 use crate::file::FileError;
-use crate::recorder::{self, FreezeReason};
+use crate::freeze_reason::FreezeReason;
+use crate::recorder;
 use crate::trace::{Frozen, Trace};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -46,7 +47,7 @@ impl TraceFiles {
         Self { folder: folder.into(), at_most: Self::AT_MOST }
     }
 
-    /// Sets the number of files ending in `.tt` from which on the folder gets no more.
+    /// Sets the number of files ending in `.tt` at which saving to the folder stops.
     pub const fn at_most(mut self, files: usize) -> Self {
         self.at_most = files;
         self
@@ -102,7 +103,7 @@ pub struct SavedFiles {
 }
 
 #[derive(Debug)]
-struct State {
+struct SaverState {
     /// Settings of all guards.
     settings: Vec<TraceFiles>,
     /// Number of guards.
@@ -112,14 +113,19 @@ struct State {
     problem: Option<String>,
 }
 
-static STATE: Mutex<State> =
-    Mutex::new(State { settings: Vec::new(), guards: 0, thread: None, files: 0, problem: None });
+static STATE: Mutex<SaverState> = Mutex::new(SaverState {
+    settings: Vec::new(),
+    guards: 0,
+    thread: None,
+    files: 0,
+    problem: None,
+});
 
-fn state() -> MutexGuard<'static, State> {
+fn state() -> MutexGuard<'static, SaverState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl State {
+impl SaverState {
     /// Returns the settings once for each folder: the first ones determine the maximum.
     fn folders(&self) -> Vec<TraceFiles> {
         let mut all: Vec<TraceFiles> = Vec::new();
@@ -227,7 +233,7 @@ fn save_all(mut handled: Option<Frozen>, stop: &AtomicBool) {
 fn save(frozen: Frozen) {
     let folders = state().folders();
     let mut trace = recorder::snapshot();
-    // The trace may have been resumed meanwhile; the file still names the reason.
+    // The trace may have been resumed in the meantime; the file still names the reason.
     trace.head.frozen = Some(frozen);
     let results: Vec<_> = folders.iter().map(|files| files.write(&trace, frozen.reason)).collect();
     let mut state = state();

@@ -1,12 +1,13 @@
 //! Clock of the trace.
 //!
-//! A tick is one of the processor's time stamp counter if the kernel itself uses it as its clock:
-//! then it runs at one rate on all cores. Otherwise a tick is a nanosecond of `CLOCK_MONOTONIC`,
-//! which costs two or three times as much. The length of a tick is computed when the trace is read,
-//! from two points in time at which all clocks were read.
+//! A tick is one tick of the processor's time stamp counter if the kernel itself uses it as its
+//! clock: then it runs at one rate on all cores. Otherwise a tick is a nanosecond of
+//! `CLOCK_MONOTONIC`, which costs two or three times as much. The length of a tick is computed when
+//! the trace is read, from two readings of all clocks.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
@@ -90,9 +91,15 @@ pub struct ClockReading {
     pub realtime: u64,
 }
 
+/// Returns the reading of the clocks at the start of the recording, which the first call makes.
+pub(crate) fn recording_start() -> ClockReading {
+    static START: OnceLock<ClockReading> = OnceLock::new();
+    *START.get_or_init(ClockReading::now)
+}
+
 impl ClockReading {
-    /// Reads all clocks. Repeats the reading and returns the one that took the shortest time, which
-    /// bounds its error (about 50 ns).
+    /// Reads all clocks. Repeats the reading and returns the fastest one, which bounds its error
+    /// (about 50 ns).
     #[must_use]
     pub fn now() -> Self {
         let reading = || {
@@ -116,7 +123,7 @@ pub struct Calibration {
     pub source: ClockSource,
     /// Start of the recording.
     pub start: ClockReading,
-    /// Time at which the trace was read.
+    /// Reading of the clocks when the trace was read.
     pub end: ClockReading,
 }
 

@@ -1,7 +1,7 @@
 //! Events: the vocabulary of records.
 //!
 //! One table has each event with its number, its name in files and reports, its scope, and its
-//! fields. Numbers and names are never reused. A file contains the names, by which a reader
+//! fields. Numbers and names are never reused. A file contains the names, so that a reader
 //! identifies the events of an older or newer writer.
 
 /// The number of a record that holds a field.
@@ -150,7 +150,7 @@ const RETRANSMITTED: Field = Field::new("retransmitted", Count, FieldSource::B, 
 const FLAGS: Field = Field::a("flags", Count);
 
 events! {
-    // The stages of an RPC, in the order in which they happen at each side.
+    // Stages of an RPC, in the order of their occurrence at each side.
 
     /// The application has made a call; no work has been done yet. Client.
     1 Call "call" Stage [LENGTH];
@@ -264,8 +264,8 @@ events! {
 
     // The file service: the way of an operation, from the kernel of a client and back to it.
 
-    /// The mount has read an operation of an application from the kernel. Recorded for one operation
-    /// in as many as RPCs are traced, with its reply.
+    /// The mount has read an operation of an application from the kernel. Recorded for one
+    /// operation in as many as RPCs are traced, with its reply.
     128 FsOperation "fs_operation" Thread [Field::a("kind", Name("fs_operation")), Field::b("id", Count)];
     /// The mount calls the server. One call may serve several operations.
     129 FsCall "fs_call" Thread [Field::a("kind", Name("fs_request")), Field::b("call", Count)];

@@ -30,7 +30,7 @@ pub const VERSION: u32 = 1;
 /// Bytes before the head.
 const PREFIX: usize = 16;
 
-/// First number for events whose names the reader does not know.
+/// First number for events whose names this version does not have.
 const UNKNOWN: u16 = 0x8000;
 
 /// Why a trace cannot be written or read.
@@ -72,7 +72,7 @@ pub enum FileError {
     TooShort {
         /// The part that is incomplete.
         what: &'static str,
-        /// Offset at which the part would end.
+        /// End offset of the part.
         need: u64,
         /// Length of the file.
         have: u64,
@@ -149,11 +149,11 @@ impl Trace {
         Self::parse(&bytes)
     }
 
-    /// Writes the trace into a file, which is complete or absent at any time, and which only this
-    /// user can read. It replaces what has the name; a link is replaced, not followed.
+    /// Writes the trace into a file, which is complete or absent at any time, and readable only by
+    /// this user. An existing file of that name is replaced; a link is replaced, not followed.
     ///
-    /// The folder may be one in which other users can write: the file is made under a random name
-    /// that does not exist yet, and then renamed.
+    /// Other users may be able to write to the folder: the file is created under a random name that
+    /// does not exist yet, and then renamed.
     ///
     /// # Errors
     ///

@@ -40,6 +40,7 @@ pub mod auto_save;
 pub mod clock;
 pub mod event;
 mod file;
+mod freeze_reason;
 mod peers;
 mod record;
 pub mod recorder;
@@ -53,7 +54,8 @@ mod tsc;
 
 pub use event::Event;
 pub use file::{FileError, VERSION};
+pub use freeze_reason::FreezeReason;
 pub use peers::{Peer, PeerIndex};
 pub use record::{RECORD_LEN, Record, Rpc, Side};
-pub use recorder::{FreezeReason, Sampling};
+pub use recorder::Sampling;
 pub use trace::{Frozen, Head, Thread, Trace};

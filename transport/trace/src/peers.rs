@@ -22,7 +22,7 @@ impl PeerIndex {
     pub const OTHER: Self = Self(u16::MAX);
 }
 
-/// A path between one endpoint of this process and one of another.
+/// A path between an endpoint of this process and an endpoint of another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Peer {
     /// Address of this process's endpoint. The IP address is unspecified if it listens on all

@@ -1,28 +1,28 @@
 //! Recorder: controls what the process records.
 //!
 //! There is one recorder per process, because its threads work for several endpoints. It is on from
-//! the beginning, and records one RPC in [`Sampling::DEFAULT_PERIOD`]. *Freezing* retains the
-//! contents of the rings: recording stops until it is resumed.
+//! the start, and records one RPC in [`Sampling::DEFAULT_PERIOD`]. *Freezing* retains the contents
+//! of the rings: recording stops until it is resumed.
 //!
 //! # Synchronisation
 //!
 //! Each record checks two numbers that any thread loads relaxed: a thread that does not see a
 //! change yet records a little more, or a little less. All changes are made under one lock.
 
-use crate::clock::{Calibration, ClockReading, ticks};
+use crate::clock::{self, Calibration, ticks};
 use crate::event::{self, Event};
 use crate::file::FileError;
+pub use crate::freeze_reason::FreezeReason;
 use crate::peers::{self, Peer, PeerIndex};
 use crate::record::{Record, Rpc};
 use crate::threads;
 use crate::trace::{Frozen, Head, Trace};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Whether anything is recorded.
@@ -41,9 +41,6 @@ static SETTINGS: Mutex<Settings> =
 /// Notified when the trace is frozen.
 static FROZEN: Condvar = Condvar::new();
 
-/// Reading of the clocks at the start of the recording.
-static START: OnceLock<ClockReading> = OnceLock::new();
-
 #[derive(Debug)]
 struct Settings {
     sampling: Sampling,
@@ -54,7 +51,7 @@ struct Settings {
 /// Extent of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// Nothing.
+    /// No events.
     Off,
     /// Events of threads and batches, anomalies, and one RPC in this many.
     Every(NonZeroU32),
@@ -134,34 +131,6 @@ impl std::fmt::Display for Sampling {
 )]
 pub struct ParseSamplingError;
 
-/// Why a trace was frozen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum FreezeReason {
-    /// A user requested it.
-    Demand,
-    /// An RPC took longer than the limit.
-    SlowRpc,
-    /// A request was sent again from its start, or a peer was restarted.
-    Restart,
-    /// A packet was lost, or so late that it was requested again.
-    LostPacket,
-    /// A peer has frozen its trace and requested the same here.
-    Peer,
-}
-
-impl FreezeReason {
-    /// Names of the reasons, in the order of their numbers in [`Event::Frozen`].
-    pub const NAMES: &[&str] = &["demand", "slow_rpc", "restart", "lost_packet", "peer"];
-
-    /// Returns the name of the reason, as in file names and in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-}
-
 const fn spread(id: u64) -> u64 {
     (id >> 1).wrapping_mul(MULTIPLIER)
 }
@@ -177,11 +146,6 @@ impl Settings {
         THRESHOLD.store(now.threshold(), Ordering::Relaxed);
         ON.store(now != Sampling::Off, Ordering::Relaxed);
     }
-}
-
-/// Reads the clocks at the start of the recording, on the first call.
-pub(crate) fn begin() {
-    START.get_or_init(ClockReading::now);
 }
 
 /// Returns whether events are recorded.
@@ -200,15 +164,15 @@ pub fn is_traced(id: u64) -> bool {
 }
 
 /// Returns the threshold of [`is_traced`], for callers that apply the rule themselves: an RPC is
-/// traced if the product of half its id and [`MULTIPLIER`], modulo 2^64, is less than this. 0 if
-/// nothing is recorded.
+/// traced if the product of half its id and [`MULTIPLIER`], modulo 2^64, is less than this. 0 while
+/// recording is off.
 #[inline]
 #[must_use]
 pub fn threshold() -> u64 {
     THRESHOLD.load(Ordering::Relaxed)
 }
 
-/// Returns the current time in ticks, to be recorded later; 0, at no cost, if nothing is recorded.
+/// Returns the current time in ticks, to be recorded later; 0, at no cost, while recording is off.
 #[inline]
 #[must_use]
 pub fn stamp() -> u64 {
@@ -261,7 +225,8 @@ pub fn peer(endpoint: SocketAddr, address: SocketAddr) -> PeerIndex {
     peers::index(Peer { endpoint, address })
 }
 
-/// Returns the peer with this index; `None` if the index stands for none or for several. Takes a lock.
+/// Returns the peer with this index; `None` if the index stands for no peer or for several. Takes a
+/// lock.
 #[must_use]
 pub fn peer_at(index: PeerIndex) -> Option<Peer> {
     peers::at(index)
@@ -281,7 +246,7 @@ pub fn sampling() -> Sampling {
 /// Sets the extent of the recording, for all endpoints of the process. A frozen trace stays frozen.
 pub fn set_sampling(sampling: Sampling) {
     if sampling != Sampling::Off {
-        begin();
+        clock::recording_start();
     }
     let mut settings = settings();
     settings.sampling = sampling;
@@ -289,7 +254,7 @@ pub fn set_sampling(sampling: Sampling) {
 }
 
 /// Freezes the trace: retains the contents of the rings. Returns `false` if it was frozen already,
-/// or nothing is recorded.
+/// or recording is off.
 pub fn freeze(reason: FreezeReason) -> bool {
     let mut settings = settings();
     if settings.frozen.is_some() || settings.sampling == Sampling::Off {
@@ -358,7 +323,7 @@ pub struct Status {
     pub records: u64,
 }
 
-/// Returns the state of the recording. Waits for up to 20 ms if recording has just begun and is
+/// Returns the state of the recording. Waits for up to 20 ms if recording has just started and is
 /// frozen, as [`snapshot`] does.
 #[must_use]
 pub fn status() -> Status {
@@ -368,7 +333,7 @@ pub fn status() -> Status {
         (settings.sampling, settings.frozen)
     };
     let since = |frozen: Frozen| {
-        let clock = Calibration::since(*START.get_or_init(ClockReading::now));
+        let clock = Calibration::since(clock::recording_start());
         Duration::from_nanos(clock.nanos(clock.end.ticks.saturating_sub(frozen.ticks)))
     };
     Status { sampling, frozen, frozen_for: frozen.map_or(Duration::ZERO, since), threads, records }
@@ -382,12 +347,11 @@ pub fn frozen() -> Option<Frozen> {
 
 /// Returns the contents of the rings: the last 16 thousand records of each thread, including
 /// threads that have ended recently. May be called at any time, frozen or not. Waits for up to 20
-/// ms if recording has just begun, to determine the clock's rate.
+/// ms if recording has just started, to determine the clock's rate.
 #[must_use]
 pub fn snapshot() -> Trace {
-    begin();
+    let start = clock::recording_start();
     let threads = threads::read();
-    let start = *START.get_or_init(ClockReading::now);
     let clock = Calibration::since(start);
     let Settings { sampling, frozen, ref values } = *settings();
     let names = [

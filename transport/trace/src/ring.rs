@@ -10,7 +10,7 @@
 //!   record are stored after that. A thread that reads a word of record `n`, and then `written`
 //!   (with the fences below), therefore reads at least `n`.
 //! - **TRACERING-2** A reader keeps record `i` only if `written`, read afterwards, is less than `i
-//!   + RECORDS`: the writer had not begun record `i + RECORDS`, which replaces record `i`.
+//!   + RECORDS`: the writer had not started record `i + RECORDS`, which replaces record `i`.
 
 use crate::record::Record;
 use crate::sync::{AtomicU64, Ordering, fence};

@@ -1,9 +1,9 @@
 //! Assignment of rings to threads.
 //!
 //! A thread gets a ring with its first record and returns it when it ends. Its records stay
-//! readable: the rings of the 16 threads that ended last are not reused. A process that creates
-//! threads without end therefore has as many rings as simultaneous threads, plus 16. A ring that is
-//! reused remembers which records belong to which thread.
+//! readable: the rings of the 16 threads that ended last are not reused. A process that keeps
+//! creating threads therefore has as many rings as simultaneous threads, plus 16. A reused ring
+//! stores which of its records belong to which thread.
 
 use crate::record::Record;
 use crate::ring::{RECORDS, Ring};
@@ -42,8 +42,8 @@ struct Slots {
 static SLOTS: Mutex<Slots> = Mutex::new(Slots { all: Vec::new(), free: VecDeque::new() });
 
 thread_local! {
-    /// The current thread's ring, once it has one. Without a destructor, so that reading it costs
-    /// nothing.
+    /// The current thread's ring, once it has one. Without a destructor, so that reading it is
+    /// free.
     static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
     /// Returns the ring when the thread ends.
     static LEASE: RefCell<Option<Lease>> = const { RefCell::new(None) };
@@ -62,7 +62,7 @@ pub(crate) fn push(record: Record) {
 #[cold]
 fn push_first(record: Record) {
     // The clocks are read at the start of the recording, before the first record.
-    crate::recorder::begin();
+    crate::clock::recording_start();
     let _ = LEASE.try_with(|lease| {
         let mut lease = lease.borrow_mut();
         let Lease(slot) = lease.get_or_insert_with(Lease::take);
@@ -162,7 +162,7 @@ pub(crate) fn retained() -> (usize, u64) {
     })
 }
 
-/// Returns the CPU on which a living thread of this process ran last.
+/// Returns the CPU that a living thread of this process last ran on.
 fn current_cpu(tid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
     // The name is in parentheses, and may contain anything. Field 39 is the CPU, and 3 the first

@@ -2,9 +2,9 @@
 
 use crate::clock::Calibration;
 use crate::event::Event;
+use crate::freeze_reason::FreezeReason;
 use crate::peers::{Peer, PeerIndex};
 use crate::record::Record;
-use crate::recorder::FreezeReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Trace {
     /// Origin of the trace, and the meaning of the numbers in the records.
     pub head: Head,
-    /// The threads with records, in the order in which they began to record.
+    /// The threads with records, in the order of their first records.
     pub threads: Vec<Thread>,
 }
 
@@ -28,7 +28,8 @@ pub struct Head {
     pub pid: u32,
     /// Converts the ticks of records into nanoseconds and times of day.
     pub clock: Calibration,
-    /// One RPC in this many was traced; 0 if nothing was recorded any more when the trace was read.
+    /// Sampling period: one RPC in `period` was traced; 0 if recording was off when the trace was
+    /// read.
     pub period: u32,
     /// Time and reason of the freeze, if the trace was frozen.
     pub frozen: Option<Frozen>,
@@ -56,7 +57,7 @@ pub struct Thread {
     pub name: String,
     /// Thread id.
     pub tid: u32,
-    /// CPU on which the thread ran last; if it has ended, CPU of its first record.
+    /// CPU that the thread last ran on; if it has ended, CPU of its first record.
     pub cpu: u32,
     /// Number of records that were overwritten by newer ones.
     pub overwritten: u64,

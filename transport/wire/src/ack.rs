@@ -1,9 +1,9 @@
-//! Acks, by which a client releases the server's state.
+//! Acks: a client releases the server's state with them.
 
 use crate::bytes::{read_u16, read_u64, write_u16, write_u64};
 use crate::error::ParseError;
-use crate::header::HEADER_LEN;
 use crate::kind::Kind;
+use crate::lengths::HEADER_LEN;
 use crate::profile::Profile;
 
 /// Entries that an ACK packet can hold. Source: docs/reference/homa-module.md, *Packet types*.
@@ -14,8 +14,8 @@ const ENTRY_LEN: usize = 10;
 /// Offset of the first entry of an ACK packet.
 const ENTRIES_AT: usize = HEADER_LEN + 2;
 
-/// The client's statement that it has the whole response of an RPC: one entry of an ACK packet, or the piggy-backed ack
-/// of a DATA packet.
+/// The client's statement that it has the whole response of an RPC: one entry of an ACK packet, or
+/// the piggy-backed ack of a DATA packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ack {
     /// The RPC's even id. Never 0: on the wire that means "no ack here".
@@ -52,11 +52,10 @@ impl Ack {
     }
 }
 
-/// An entry with id 0, which means that there is none.
+/// An entry with id 0, which means that no ack is attached.
 const NONE: Ack = Ack { client_id: 0, server_port: 0 };
 
-/// The body of an ACK packet: up to [`MAX_ACKS`] RPCs in addition to the one that the header names
-/// (`WIRE-18`).
+/// The body of an ACK packet: up to [`MAX_ACKS`] RPCs in addition to the header's (`WIRE-18`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckList {
     count: u8,
@@ -112,8 +111,8 @@ impl AckList {
     }
 
     /// Bytes of an ACK packet with this list. The kernel refuses packets shorter than the full 80
-    /// bytes (Rules for peers, item 21); the udp profile leaves empty entries out, so that the answer
-    /// to a NEED_ACK is hardly longer than the question (`WIRE-24`).
+    /// bytes (Rules for peers, item 21); the udp profile leaves empty entries out, so that the
+    /// answer to a NEED_ACK is hardly longer than the question (`WIRE-24`).
     pub(crate) const fn packet_len(&self, profile: Profile) -> usize {
         match profile {
             Profile::Kernel => ENTRIES_AT + MAX_ACKS * ENTRY_LEN,
@@ -121,8 +120,8 @@ impl AckList {
         }
     }
 
-    /// Returns the bytes of an ACK packet of the udp profile with as many entries as these bytes say; `None` if they do
-    /// not.
+    /// Returns the length of an ACK packet of the udp profile, according to its count of entries;
+    /// `None` if the bytes end before the count.
     pub(crate) fn len_by_count(bytes: &[u8]) -> Option<usize> {
         let header: &[u8; ENTRIES_AT] = bytes.first_chunk()?;
         Some(ENTRIES_AT + usize::from(read_u16(header, HEADER_LEN)) * ENTRY_LEN)

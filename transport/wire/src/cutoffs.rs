@@ -1,4 +1,4 @@
-//! CUTOFFS: the priorities that a host wants for unscheduled packets.
+//! CUTOFFS: the priorities that a host requests for unscheduled packets.
 
 use crate::PRIORITIES;
 use crate::bytes::{read_u16, read_u32, write_u16, write_u32};
@@ -9,7 +9,8 @@ pub struct Cutoffs {
     /// For each level, the length of the longest message whose unscheduled packets use it. Index 7
     /// is the highest level and holds the smallest length; index 0 counts as unlimited.
     pub unscheduled: [u32; PRIORITIES],
-    /// Version of the table; senders repeat it in their DATA packets. Never 0 in a table of this implementation.
+    /// Version of the table; senders repeat it in their DATA packets. Never 0 in a table of this
+    /// implementation.
     pub version: u16,
 }
 
@@ -29,8 +30,8 @@ impl Cutoffs {
         write_u16(out, 60, self.version);
     }
 
-    /// Returns the table for the kernel profile, where lengths are signed: a level without limit would have a negative
-    /// one.
+    /// Returns the table for the kernel profile, where lengths are signed: a level without limit
+    /// would have a negative one.
     #[must_use]
     pub fn with_signed_lengths(self) -> Self {
         const SIGNED_MAX: u32 = i32::MAX as u32;

@@ -2,15 +2,16 @@
 
 use crate::ack::AckList;
 use crate::header::{Dialect, Header, KernelFields};
-use crate::packet::{Body, MAX_HEADER_LEN, Packet};
+use crate::lengths::MAX_HEADER_LEN;
+use crate::packet::{Body, Packet};
 use crate::profile::Profile;
 use crate::sender_id::{Role, SenderId};
 
-/// Returns the ACK to a NEED_ACK of the kernel profile whose client has ended; `None` if `packet` is something else. The ACK
-/// comes from the port of that client (RPC-19).
+/// Returns the ACK to a NEED_ACK of the kernel profile whose client has ended; `None` if `packet`
+/// is something else. The ACK's source port is that client's (RPC-19).
 ///
-/// The caller knows that no endpoint of the host has that port. A call has the port of its endpoint from its first packet
-/// on, so that no living call is acknowledged.
+/// The caller has checked that no endpoint of the host has that port. A call has the port of its
+/// endpoint from its first packet on, so that no live call is acknowledged.
 #[must_use]
 pub fn acknowledge_for_ended_client(packet: &[u8]) -> Option<[u8; MAX_HEADER_LEN]> {
     let asked = Packet::parse(Profile::Kernel, packet).ok()?;

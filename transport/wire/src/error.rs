@@ -1,4 +1,4 @@
-//! The ways in which a packet can be malformed.
+//! Errors of malformed packets.
 
 use crate::kind::Kind;
 use crate::older::OlderLayout;

@@ -1,9 +1,11 @@
-//! What the sender of a packet of the udp profile understands beyond the first version.
+//! Features that the sender of a packet of the udp profile supports beyond the first version.
 
-/// A set of features (bytes 18 and 19 of the udp profile; in a session of 48 bits the low nibble of byte 12).
+/// A set of features (bytes 18 and 19 of the udp profile; in a session of 48 bits the low nibble of
+/// byte 12).
 ///
-/// Each endpoint states in every packet what it understands, so that its peer sends it nothing that it would drop.
-/// Versions before this field wrote 0, and ignore it. Requirements `WIRE-31`, `WIRE-33`.
+/// Each endpoint states its features in every packet, so that its peer sends no packet that it
+/// would drop. Versions before this field wrote 0, and ignore it. Requirements `WIRE-31`,
+/// `WIRE-33`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Features(u16);
 
@@ -12,13 +14,14 @@ impl Features {
     pub const NONE: Self = Self(0);
     /// The sender takes messages of 0 bytes.
     pub const EMPTY_MESSAGES: Self = Self(1);
-    /// The sender knows sessions of 48 bits, and answers the question about a request by sending its DATA again.
+    /// The sender supports 48-bit sessions, and answers the question about a request by sending its
+    /// DATA again.
     pub const LONG_SESSIONS: Self = Self(2);
-    /// The sender takes DATA of its peer that left from another port than the peer's. Stated in GRANTs alone, by endpoints
-    /// that are set up for it. Requirement `WIRE-36`.
+    /// The sender takes DATA of its peer that left from another port than the peer's. Stated in
+    /// GRANTs alone, by endpoints that are set up for it. Requirement `WIRE-36`.
     pub const SPRAYABLE: Self = Self(4);
-    /// No feature of the sender, but a mark of DATA in a session: the packet left from another port than its sender's, which is
-    /// `sport`. Requirement `WIRE-36`.
+    /// No feature of the sender, but a mark of DATA in a session: the packet left from another port
+    /// than its sender's, which is `sport`. Requirement `WIRE-36`.
     pub const SPRAYED: Self = Self(8);
     /// The features of this implementation.
     pub const OURS: Self = Self::EMPTY_MESSAGES.with(Self::LONG_SESSIONS);

@@ -4,14 +4,11 @@ use crate::bytes::{array, read_u16, read_u32, read_u64, write_u16, write_u32, wr
 use crate::error::ParseError;
 use crate::features::Features;
 use crate::kind::Kind;
+use crate::lengths::{HEADER_LEN, HeaderBuffer};
 use crate::older;
-use crate::packet::HeaderBuffer;
 use crate::profile::{Flags, Profile, UDP_VERSION};
 use crate::sealed::is_sealed;
 use crate::sender_id::SenderId;
-
-/// Bytes of the common header.
-pub const HEADER_LEN: usize = 28;
 
 /// Offset of the kind.
 const KIND: usize = 11;
@@ -37,7 +34,8 @@ const DOFF_CONTROL: u8 = 5 << 4;
 ///                    in a session, c and d = session, features in the low nibble of dof
 /// ```
 ///
-/// Source: docs/reference/homa-module.md, *Wire format* and *Rules for peers*; requirements `WIRE-1`, `WIRE-2`.
+/// Source: docs/reference/homa-module.md, *Wire format* and *Rules for peers*; requirements
+/// `WIRE-1`, `WIRE-2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Homa port of the sender.
@@ -45,13 +43,13 @@ pub struct Header {
     /// Homa port of the receiver.
     pub dport: u16,
     /// In DATA: offset of the first data byte. In RPC_UNKNOWN with [`Flags::REFUSED`]: a
-    /// [`crate::Refusal`]. In CUTOFFS of the udp profile: the sender's room for unscheduled bytes, 0 if it is not
-    /// stated (`WIRE-28`). Otherwise 0.
+    /// [`crate::Refusal`]. In CUTOFFS of the udp profile: the sender's room for unscheduled bytes,
+    /// 0 if it is not stated (`WIRE-28`). Otherwise 0.
     pub sequence: u32,
-    /// High nibble: header words. Written, and ignored on receipt. In the udp profile the low nibble is 0 here: it holds
-    /// [`UdpFields::features`].
+    /// High nibble: header words. Written, and ignored on receipt. In the udp profile the low
+    /// nibble is 0 here: it holds [`UdpFields::features`].
     pub doff: u8,
-    /// What the two profiles keep in the remaining bytes.
+    /// The content of the remaining bytes, which differs between the profiles.
     pub dialect: Dialect,
     /// RPC id from the sender's viewpoint.
     pub sender_id: SenderId,
@@ -83,13 +81,15 @@ pub struct KernelFields {
 }
 
 impl KernelFields {
-    /// The fields of packets that this implementation sends: the kernel's constants and no checksum.
+    /// The fields of packets that this implementation sends: the kernel's constants and no
+    /// checksum.
     ///
-    /// Source: Rules for peers, item 20, and Observed on the live module, item 3 (zeros work, constants are safe).
+    /// Source: Rules for peers, item 20, and Observed on the live module, item 3 (zeros work,
+    /// constants are safe).
     pub const OURS: Self = Self { ack: [0; 3], flags: 6, window: 0, checksum: 0, urgent: 0xb97d };
 }
 
-/// What the udp profile adds, so that requests are executed at most once and a restart is seen.
+/// Additional fields of the udp profile, for at-most-once execution and for noticing restarts.
 ///
 /// Requirements `WIRE-20`, `WIRE-21`, `WIRE-22`, `WIRE-31`, `WIRE-33`, `AMO-*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -97,15 +97,15 @@ pub struct UdpFields {
     /// Flags; they decide what `incarnation` means.
     pub flags: Flags,
     /// Client without a session yet: the client's incarnation, drawn at random when the endpoint
-    /// was made, 32 bits. With [`Flags::SESSION`]: the session that the server chose for this client, 48 bits if
-    /// the features have [`Features::LONG_SESSIONS`], otherwise 32.
+    /// was made, 32 bits. With [`Flags::SESSION`]: the session that the server chose for this
+    /// client, 48 bits if the features have [`Features::LONG_SESSIONS`], otherwise 32.
     pub incarnation: u64,
     /// From clients: distance, in steps of 2, from the RPC's id down to the oldest id that the
-    /// client may still have alive towards this server. 24 bits; [`UdpFields::LOW_WATER_UNKNOWN`]
-    /// says nothing. Servers send `LOW_WATER_UNKNOWN`. In NEED_ACK and DATA with [`Flags::CONFIRM`]: the
-    /// [claim](UdpFields::claim) to which the session belongs (`AMO-1`).
+    /// client may still have live towards this server. 24 bits; [`UdpFields::LOW_WATER_UNKNOWN`]
+    /// states none. Servers send `LOW_WATER_UNKNOWN`. In NEED_ACK and DATA with [`Flags::CONFIRM`]:
+    /// the [claim](UdpFields::claim) that the session belongs to (`AMO-1`).
     pub low_water: u32,
-    /// What the sender understands beyond the first version of the profile.
+    /// Features that the sender supports beyond the first version of the profile.
     pub features: Features,
 }
 
@@ -113,8 +113,8 @@ impl UdpFields {
     /// No statement about the low-water mark (it is too far away, or the sender is the server).
     pub const LOW_WATER_UNKNOWN: u32 = 0x00ff_ffff;
 
-    /// Returns what a client says about itself with this incarnation or session, as far as a question repeats it: the low
-    /// 24 bits.
+    /// Returns the claim of a client with this incarnation or session, as a question repeats it:
+    /// the low 24 bits.
     #[must_use]
     pub const fn claim(incarnation: u64) -> u32 {
         incarnation as u32 & 0x00ff_ffff
@@ -127,7 +127,7 @@ impl UdpFields {
 }
 
 impl Header {
-    /// Returns a header of `kind` with the constants that its profile asks for.
+    /// Returns a header of `kind` with the constants of its profile.
     #[must_use]
     pub const fn new(
         kind: Kind,
@@ -143,22 +143,22 @@ impl Header {
         Self { sport, dport, sequence: 0, doff, dialect, sender_id }
     }
 
-    /// Returns the sender id in the first bytes of a packet, such as those that an ICMP error returns; `None` if they
-    /// end before it does.
+    /// Returns the sender id in the first bytes of a packet, such as the bytes that an ICMP error
+    /// returns; `None` if there are too few.
     #[must_use]
     pub fn peek_sender_id(packet: &[u8]) -> Option<SenderId> {
         let id = packet.get(SENDER_ID..)?.first_chunk()?;
         Some(SenderId::from_wire(u64::from_be_bytes(*id)))
     }
 
-    /// Returns the kind of the packet with which these bytes begin; `None` if they do not say.
+    /// Returns the kind of the packet that starts with these bytes; `None` if there are too few.
     #[inline]
     pub fn peek_kind(bytes: &[u8]) -> Option<Kind> {
         Kind::from_wire(*bytes.get(KIND)?)
     }
 
-    /// Returns the port of the sender of a packet of the udp profile, clear or sealed, that left from another one
-    /// (`WIRE-36`); `None` for all other packets.
+    /// Returns the port of the sender of a packet of the udp profile, clear or sealed, that left
+    /// from another one (`WIRE-36`); `None` for all other packets.
     #[inline]
     pub fn peek_sprayed(packet: &[u8]) -> Option<u16> {
         const SPRAYED: u8 = Features::SPRAYED.with(Features::LONG_SESSIONS).bits() as u8;
@@ -168,8 +168,8 @@ impl Header {
         (is_sprayed && (in_session || is_sealed(header))).then(|| read_u16(header, 0))
     }
 
-    /// Marks an emitted DATA packet, in a session of 48 bits, as one that leaves from another port (`WIRE-36`). Does nothing if
-    /// it has no header.
+    /// Marks an emitted DATA packet, in a session of 48 bits, as sent from another port
+    /// (`WIRE-36`). Does nothing if it has no header.
     pub fn mark_sprayed(packet: &mut [u8]) {
         if let Some(features) = packet.get_mut(12) {
             *features |= Features::SPRAYED.bits() as u8;
@@ -225,8 +225,7 @@ impl Header {
             }),
             Profile::Udp => Dialect::Udp(parse_udp_fields(bytes)?),
         };
-        let kind =
-            Kind::from_wire(bytes[KIND]).ok_or_else(|| older::unknown_kind(profile, bytes))?;
+        let kind = Kind::from_wire(bytes[KIND]).ok_or_else(|| unknown_kind(profile, bytes))?;
         let header = Self {
             sport: read_u16(bytes, 0),
             dport: read_u16(bytes, 2),
@@ -292,4 +291,11 @@ fn parse_udp_fields(bytes: &[u8]) -> Result<UdpFields, ParseError> {
         fields.features = Features::from_bits(last);
     }
     Ok(fields)
+}
+
+/// Returns the error for a packet of unknown type, which has at least a common header.
+#[cold]
+fn unknown_kind(profile: Profile, bytes: &[u8]) -> ParseError {
+    let layout = older::without_kind(profile, bytes);
+    layout.map_or(ParseError::UnknownKind(bytes[KIND]), ParseError::OlderLayout)
 }

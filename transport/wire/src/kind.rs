@@ -1,7 +1,6 @@
 //! Packet types.
 
-use crate::data::DATA_HEADER_LEN;
-use crate::header::HEADER_LEN;
+use crate::lengths::{BRIEF_RESEND_LEN, DATA_HEADER_LEN, HEADER_LEN, MAX_HEADER_LEN};
 use crate::profile::Profile;
 
 /// The type of a packet (byte 11).
@@ -16,15 +15,15 @@ pub enum Kind {
     Grant = 0x11,
     /// The receiver requests bytes again.
     Resend = 0x12,
-    /// The answer to a RESEND for an RPC that the receiver of the RESEND does not know.
+    /// The answer to a RESEND for an RPC that its receiver does not have.
     RpcUnknown = 0x13,
     /// The sender is alive and the receiver has to wait: resets the silence counter.
     Busy = 0x14,
-    /// The priorities that a host wants unscheduled packets to carry.
+    /// The priorities that a host requests for unscheduled packets.
     Cutoffs = 0x15,
     /// Debugging: freeze the time traces.
     Freeze = 0x16,
-    /// A server asks whether the client still needs the state of an RPC.
+    /// A server's question whether the client still needs the state of an RPC.
     NeedAck = 0x17,
     /// A client releases the server's state of one or several RPCs.
     Ack = 0x18,
@@ -44,7 +43,7 @@ impl Kind {
         Self::Ack,
     ];
 
-    /// Returns the kind with this value on the wire, if there is one.
+    /// Returns the kind with this value on the wire, if it is defined.
     #[must_use]
     pub const fn from_wire(value: u8) -> Option<Self> {
         match value {
@@ -61,20 +60,20 @@ impl Kind {
         }
     }
 
-    /// Returns the length of the shortest header of this kind, payload not counted. Shorter packets are refused
-    /// (HM `homa_plumbing.c` `homa_softirq`).
+    /// Returns the length of the shortest header of this kind, payload not counted. Shorter packets
+    /// are refused (HM `homa_plumbing.c` `homa_softirq`).
     #[must_use]
     pub const fn min_len(self, profile: Profile) -> usize {
         match (self, profile) {
             (Self::Ack, Profile::Udp) => HEADER_LEN + 2,
             // The stripped module of the upstream kernel leaves the level out (WIRE-26).
-            (Self::Resend, Profile::Kernel) => crate::resend::BRIEF_LEN,
+            (Self::Resend, Profile::Kernel) => BRIEF_RESEND_LEN,
             _ => self.header_len(),
         }
     }
 
-    /// Returns the length of the header of this kind in bytes, payload not counted. The udp profile shortens one of
-    /// them: an ACK leaves out the entries that it does not use.
+    /// Returns the length of the header of this kind in bytes, payload not counted. The udp profile
+    /// shortens one of them: an ACK leaves out the entries that it does not use.
     #[must_use]
     pub const fn header_len(self) -> usize {
         match self {
@@ -83,7 +82,7 @@ impl Kind {
             Self::Resend => HEADER_LEN + 9,
             Self::RpcUnknown | Self::Busy | Self::Freeze | Self::NeedAck => HEADER_LEN,
             Self::Cutoffs => HEADER_LEN + 34,
-            Self::Ack => HEADER_LEN + 52,
+            Self::Ack => MAX_HEADER_LEN,
         }
     }
 
@@ -123,7 +122,8 @@ mod tests {
         assert_eq!(Kind::from_wire(0x19), None);
     }
 
-    /// The lengths of docs/reference/homa-module.md, *Packet types*, written out so that a change of a constant shows.
+    /// The lengths of docs/reference/homa-module.md, *Packet types*, written out so that a change
+    /// of a constant shows.
     #[test]
     fn header_lengths_are_those_of_the_kernel() {
         let lengths = Kind::ALL.map(Kind::header_len);

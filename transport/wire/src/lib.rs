@@ -3,20 +3,22 @@
 //! One packet is a 28-byte common [`Header`] and a [`Body`] that depends on its [`Kind`]; a DATA
 //! packet ends with a piece of a message. Two [`Profile`]s share this layout:
 //!
-//! - [`Profile::Kernel`]: IP protocol 146, byte for byte what the Linux kernel module speaks.
-//! - [`Profile::Udp`]: the same header inside a UDP datagram. The bytes that only exist to
-//!   resemble TCP carry a version, flags, an incarnation, a low-water mark and features ([`UdpFields`]).
+//! - [`Profile::Kernel`]: IP protocol 146, byte for byte the format of the Linux kernel module.
+//! - [`Profile::Udp`]: the same header inside a UDP datagram. The bytes that only exist to resemble
+//!   TCP carry a version, flags, an incarnation, a low-water mark and features ([`UdpFields`]).
 //!
-//! [`Packet::parse`] turns untrusted bytes into a [`Packet`], whose types can be trusted, and [`Packet::all`] a datagram
-//! into all of its packets. [`Packet::emit_header`] is the reverse.
+//! [`Packet::parse`] turns untrusted bytes into a [`Packet`], whose types can be trusted, and
+//! [`Packet::all`] a datagram into all of its packets. [`Packet::emit_header`] is the reverse.
 //!
 //! # Invariants
 //!
-//! - **CODEC-1** Parsing never panics and never reads past the slice, whatever the bytes are (`WIRE-6`).
+//! - **CODEC-1** Parsing never panics and never reads past the slice, whatever the bytes are
+//!   (`WIRE-6`).
 //! - **CODEC-2** A parsed DATA packet lies inside its message: `offset + payload.len() <=
-//!   message_length`. Its payload is empty only if the message is, which the kernel profile excludes.
-//! - **CODEC-3** What this crate or the kernel module wrote re-emits to the same bytes, including the fields that
-//!   are ignored on receipt (`WIRE-7`).
+//!   message_length`. Its payload is empty only if the message is, which the kernel profile
+//!   excludes.
+//! - **CODEC-3** Packets written by this crate or the kernel module re-emit to the same bytes,
+//!   including the fields that are ignored on receipt (`WIRE-7`).
 //!
 //! No allocation, no dependencies, no `unsafe`, `no_std`.
 //!
@@ -24,8 +26,9 @@
 //!
 //! # Sources
 //!
-//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module (PlatformLab/HomaModule, commit
-//! 9edb958). `docs/reference` in the repository has the facts, and the figures of papers that are cited.
+//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module
+//! (PlatformLab/HomaModule, commit 9edb958). `docs/reference` in the repository has the facts, and
+//! the figures of papers that are cited.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -40,6 +43,7 @@ mod features;
 mod grant;
 mod header;
 mod kind;
+mod lengths;
 mod older;
 mod packet;
 mod packets;
@@ -52,15 +56,16 @@ mod waiting;
 
 pub use ack::{Ack, AckList, MAX_ACKS};
 pub use cutoffs::Cutoffs;
-pub use data::{DATA_HEADER_LEN, Data, WIRE_OVERHEAD};
+pub use data::{Data, WIRE_OVERHEAD};
 pub use ended_client::acknowledge_for_ended_client;
 pub use error::ParseError;
 pub use features::Features;
 pub use grant::Grant;
-pub use header::{Dialect, HEADER_LEN, Header, KernelFields, UdpFields};
+pub use header::{Dialect, Header, KernelFields, UdpFields};
 pub use kind::Kind;
+pub use lengths::{DATA_HEADER_LEN, HEADER_LEN, HeaderBuffer, MAX_HEADER_LEN};
 pub use older::OlderLayout;
-pub use packet::{Body, HeaderBuffer, MAX_HEADER_LEN, Packet};
+pub use packet::{Body, Packet};
 pub use packets::{MAX_PACKETS, Packets, announced_len};
 pub use profile::{Flags, Profile, UDP_VERSION};
 pub use refusal::Refusal;
@@ -71,5 +76,6 @@ pub use waiting::Waiting;
 
 /// Number of priority levels that the protocol can name, 0 (lowest) to 7.
 ///
-/// Source: docs/reference/homa-module.md, *Packet types*, SIGCOMM 2018 section 4 (switches offer eight).
+/// Source: docs/reference/homa-module.md, *Packet types*, SIGCOMM 2018 section 4 (switches offer
+/// eight).
 pub const PRIORITIES: usize = 8;

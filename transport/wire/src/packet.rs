@@ -2,21 +2,15 @@
 
 use crate::ack::AckList;
 use crate::cutoffs::Cutoffs;
-use crate::data::{DATA_HEADER_LEN, Data};
+use crate::data::Data;
 use crate::error::ParseError;
 use crate::grant::Grant;
 use crate::header::Header;
 use crate::kind::Kind;
+use crate::lengths::{DATA_HEADER_LEN, HeaderBuffer};
 use crate::older;
-use crate::packets::Packets;
 use crate::profile::Profile;
 use crate::resend::Resend;
-
-/// Bytes of the longest header (ACK). Source: docs/reference/homa-module.md, *Packet types*.
-pub const MAX_HEADER_LEN: usize = Kind::Ack.header_len();
-
-/// Room for any header.
-pub type HeaderBuffer = [u8; MAX_HEADER_LEN];
 
 /// A packet in either profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +38,9 @@ pub enum Body<'a> {
     Cutoffs(Cutoffs),
     /// Freeze time traces (`WIRE-16`).
     Freeze,
-    /// The server asks whether the RPC's state is still needed (`WIRE-17`).
+    /// The server's question whether the RPC's state is still needed (`WIRE-17`).
     NeedAck,
-    /// RPCs whose state is not needed any more, in addition to the header's.
+    /// RPCs whose state is no longer needed, in addition to the header's.
     Ack(AckList),
 }
 
@@ -69,15 +63,15 @@ impl Body<'_> {
 }
 
 impl<'a> Packet<'a> {
-    /// Parses one packet. Bytes behind a control packet's header are ignored; [`Packet::all`] reads them as further
-    /// packets.
+    /// Parses one packet. Bytes behind a control packet's header are ignored; [`Packet::all`] reads
+    /// them as further packets.
     ///
     /// # Errors
     ///
-    /// A [`ParseError`] that says how the packet is wrong; never panics (invariant CODEC-1).
+    /// A [`ParseError`] that states the defect of the packet; never panics (invariant CODEC-1).
     #[inline]
     pub fn parse(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
-        // Each profile has code of its own: shared code would decide between them field by field.
+        // Each profile has a separate parser: shared code would decide between them field by field.
         match profile {
             Profile::Udp => match bytes.split_first_chunk() {
                 Some((head, payload)) if Header::peek_kind(head) == Some(Kind::Data) => {
@@ -97,11 +91,14 @@ impl<'a> Packet<'a> {
         Ok(Self { header, body: Body::Data(data, payload) })
     }
 
+    // Not needed by DATA of the udp profile, which has a separate parser.
     #[inline(never)]
     fn parse_as(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
         let (header, kind) = Header::parse(profile, bytes)?;
-        if profile == Profile::Kernel {
-            older::refuse_entries(kind, bytes)?;
+        if profile == Profile::Kernel
+            && let Some(layout) = older::entries_of(kind, bytes)
+        {
+            return Err(ParseError::OlderLayout(layout));
         }
         let (need, have) = (kind.min_len(profile), bytes.len());
         if have < need {
@@ -124,13 +121,6 @@ impl<'a> Packet<'a> {
         Ok(Self { header, body })
     }
 
-    /// Returns the packets of a datagram, one behind the other (`WIRE-29`). In the kernel profile there is one, with all
-    /// bytes.
-    #[must_use]
-    pub const fn all(profile: Profile, datagram: &'a [u8]) -> Packets<'a> {
-        Packets::new(profile, datagram)
-    }
-
     /// Writes everything but a DATA packet's payload and returns the number of bytes written.
     #[inline(always)]
     pub fn emit_header(&self, out: &mut HeaderBuffer) -> usize {
@@ -143,6 +133,7 @@ impl<'a> Packet<'a> {
     }
 
     /// Writes a control packet.
+    // Not needed by DATA, which has a separate writer.
     #[inline(never)]
     fn emit_control(&self, out: &mut HeaderBuffer) -> usize {
         let kind = self.body.kind();

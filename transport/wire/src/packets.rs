@@ -8,20 +8,29 @@ use crate::kind::Kind;
 use crate::packet::Packet;
 use crate::profile::Profile;
 
-/// Most packets of one datagram (`WIRE-29`). Chosen by us: the work that a datagram causes stays bounded, and more would
-/// save nothing that can be measured.
+/// Most packets of one datagram (`WIRE-29`). Chosen by us: the work per datagram stays bounded, and
+/// a higher limit would bring no measurable gain.
 pub const MAX_PACKETS: usize = 64;
 
 /// The packets of a datagram, in their order. Source: requirement `WIRE-29`.
 ///
-/// A packet that is wrong is the last one: where the next would begin cannot be known then.
+/// A malformed packet ends the datagram, because the start of the next one is unknown.
 #[derive(Clone, Debug)]
 pub struct Packets<'a> {
     profile: Profile,
-    /// What has not been read; `None` at the end.
+    /// The unread bytes; `None` at the end.
     rest: Option<&'a [u8]>,
     /// Packets that may follow.
     left: usize,
+}
+
+impl<'a> Packet<'a> {
+    /// Returns the packets of a datagram, in order (`WIRE-29`). In the kernel profile there is one,
+    /// with all bytes.
+    #[must_use]
+    pub const fn all(profile: Profile, datagram: &'a [u8]) -> Packets<'a> {
+        Packets::new(profile, datagram)
+    }
 }
 
 impl<'a> Packets<'a> {
@@ -33,8 +42,9 @@ impl<'a> Packets<'a> {
         Self { profile, rest: Some(datagram), left }
     }
 
-    /// Returns the bytes of the next packet, for [`Packet::parse`]; `None` at the end. The iterator does the same for a caller
-    /// that can afford to move a parsed packet, which is long. A packet that is wrong is the last one: do not ask for more then.
+    /// Returns the bytes of the next packet, for [`Packet::parse`]; `None` at the end. The iterator
+    /// does the same for a caller that can afford to move a parsed packet, which is long. A packet
+    /// that is wrong is the last one: do not ask for more then.
     #[inline]
     pub fn next_bytes(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest.take()?;
@@ -64,9 +74,9 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
-/// Returns the bytes of the packet of the udp profile that begins here, as its header says: the header and, of DATA, the
-/// rest of the message. The packet has fewer if it does not go on to the end of its message. `None` if these bytes begin
-/// with no packet, or end before they say.
+/// Returns the length of the first packet of the udp profile, according to its header: the header
+/// and, in DATA, the rest of the message. The packet is shorter if it does not extend to the end of
+/// its message. `None` if the bytes do not start with a packet, or are too few.
 #[must_use]
 #[inline]
 pub fn announced_len(bytes: &[u8]) -> Option<usize> {

@@ -2,15 +2,15 @@
 
 use core::fmt;
 
-/// The version of the udp profile that this crate speaks (high nibble of byte 13).
+/// The version of the udp profile that this crate implements (high nibble of byte 13).
 ///
-/// A packet with another version is refused. What was added since is stated as [`crate::Features`].
+/// A packet with another version is refused. Later additions are stated as [`crate::Features`].
 pub const UDP_VERSION: u8 = 1;
 
 /// How the header's bytes 8 to 10 and 13 to 19 are used, and what carries the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
-    /// Raw IP, protocol 146: what the Linux kernel module speaks.
+    /// Raw IP, protocol 146: the format of the Linux kernel module.
     Kernel,
     /// UDP datagrams, with the additions of [`crate::UdpFields`].
     #[default]
@@ -38,12 +38,13 @@ impl Flags {
     /// The incarnation field holds a *session* that the server chose, not the client's own
     /// incarnation. Always set in packets of the server.
     pub const SESSION: Self = Self(0b0001);
-    /// In NEED_ACK: the server cannot tell whether this request is fresh, keeps nothing of it, and proposes a session in
-    /// which the client may send it again. In DATA: the client sends it again, and repeats the claim. (Versions without
-    /// [`crate::Features::LONG_SESSIONS`] keep the request, and their clients answer with BUSY.)
+    /// In NEED_ACK: the server cannot tell whether this request is fresh, keeps nothing of it, and
+    /// offers a session for sending it again. In DATA: the client sends it again, and repeats the
+    /// claim. (Versions without [`crate::Features::LONG_SESSIONS`] keep the request, and their
+    /// clients answer with BUSY.)
     pub const CONFIRM: Self = Self(0b0010);
-    /// In RPC_UNKNOWN: the server has finished this request and will not execute it (again). It
-    /// may have been executed, with a response that is gone, or refused.
+    /// In RPC_UNKNOWN: the server has finished this request and will not execute it (again). It was
+    /// either refused, or possibly executed, with a response that no longer exists.
     pub const FINISHED: Self = Self(0b0100);
     /// In RPC_UNKNOWN: the request will not be served; `sequence` holds a [`crate::Refusal`].
     pub const REFUSED: Self = Self(0b1000);

@@ -1,9 +1,9 @@
-//! The reasons for which a server refuses a request.
+//! Reasons for a server to refuse a request.
 
 /// Reason of a refusal, in the `sequence` field of an RPC_UNKNOWN packet that has
 /// [`crate::Flags::REFUSED`] set. Udp profile only.
 ///
-/// Chosen by us, because the kernel's protocol has no way to say any of this: its clients wait for the
+/// Chosen by us, because the kernel's protocol cannot express refusals: its clients wait for the
 /// silence timeout. Requirement `WIRE-23`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
@@ -19,8 +19,9 @@ pub enum Refusal {
     /// The server application took the request and dropped it without a reply. May have been
     /// executed.
     Abandoned = 5,
-    /// The client's version does not know sessions of 48 bits ([`crate::Features::LONG_SESSIONS`]). Not executed, but
-    /// such clients do not know this reason, and read it as [`Refusal::Abandoned`].
+    /// The client's version does not support 48-bit sessions ([`crate::Features::LONG_SESSIONS`]).
+    /// Not executed, but such clients do not have this reason, and read it as
+    /// [`Refusal::Abandoned`].
     ClientTooOld = 6,
 }
 
@@ -36,7 +37,7 @@ impl Refusal {
     ];
 
     /// Returns the reason with this value on the wire. Unknown values become
-    /// [`Refusal::Abandoned`], the most careful one: it promises nothing about execution.
+    /// [`Refusal::Abandoned`], the safest one: it makes no promise about execution.
     #[must_use]
     pub const fn from_wire(value: u32) -> Self {
         match value {

@@ -1,11 +1,12 @@
 //! Sealed packets: version 2 of the udp profile.
 //!
-//! The header keeps its 28 bytes, readable and authenticated. What follows it is encrypted, and a tag of 16 bytes ends the
-//! packet. Bytes 14 to 19, the session in version 1, hold the packet number: the key makes the session superfluous. Bit 0 of byte 13
-//! is the phase of the key. Requirements SEAL-1, SEAL-2 and SEAL-8; `apus-seal` has the keys.
+//! The header keeps its 28 bytes, readable and authenticated. The rest is encrypted, and a tag of
+//! 16 bytes ends the packet. Bytes 14 to 19, the session in version 1, hold the packet number: the
+//! key makes the session superfluous. Bit 0 of byte 13 is the phase of the key. Requirements
+//! SEAL-1, SEAL-2 and SEAL-8; `apus-seal` has the keys.
 
 use crate::bytes::{read_u32, read_u64, write_u16, write_u32, write_u64};
-use crate::header::HEADER_LEN;
+use crate::lengths::HEADER_LEN;
 use crate::profile::{Flags, UDP_VERSION};
 
 /// The version of sealed packets in the udp profile (high nibble of byte 13).
@@ -39,7 +40,7 @@ impl SealKind {
     pub const ALL: [Self; 6] =
         [Self::Hello, Self::Finish, Self::Ready, Self::Retry, Self::NoKey, Self::Failed];
 
-    /// Returns the kind with this value on the wire, if there is one.
+    /// Returns the kind with this value on the wire, if it is defined.
     #[must_use]
     pub const fn from_wire(value: u8) -> Option<Self> {
         match value {
@@ -57,7 +58,7 @@ impl SealKind {
 /// The readable part of a packet of version 2, as far as sealing needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealedHeader {
-    /// The type, if it is one that only version 2 has; `None` in sealed packets of the protocol.
+    /// The type, if only version 2 has it; `None` in sealed packets of the protocol.
     pub kind: Option<SealKind>,
     /// Whether the key has an odd generation.
     pub phase: bool,
@@ -102,7 +103,8 @@ impl SealedHeader {
         write_u64(out, ID, id);
     }
 
-    /// Makes the header of a sealed packet from that of a packet of version 1 in a session, or of a type of version 2.
+    /// Makes the header of a sealed packet from the header of a packet of version 1 in a session,
+    /// or of a type of version 2.
     ///
     /// # Panics
     ///
@@ -127,7 +129,8 @@ impl SealedHeader {
         write_u16(header, NUMBER + 4, (session >> 32) as u16);
     }
 
-    /// Returns the session that a packet of version 1 carries; `None` if it carries none, or one of 32 bits.
+    /// Returns the session that a packet of version 1 carries; `None` if it carries none, or one of
+    /// 32 bits.
     #[must_use]
     #[inline]
     pub fn session(packet: &[u8]) -> Option<u64> {

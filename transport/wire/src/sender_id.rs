@@ -1,4 +1,4 @@
-//! RPC ids, which say which end sends a packet.
+//! RPC ids, which encode the end that sends a packet.
 
 use core::fmt;
 
@@ -25,8 +25,8 @@ impl Role {
 /// An RPC id as the sender of a packet sees it (bytes 20 to 27): the low bit is 0 if the sender is
 /// the client of the RPC, 1 if it is the server.
 ///
-/// Both ends know an RPC by its even *client id*. Source: HM `homa_rpc.c` `homa_rpc_find_server`;
-/// Rules for peers, item 4; requirement `WIRE-5`.
+/// Both ends identify an RPC by its even *client id*. Source: HM `homa_rpc.c`
+/// `homa_rpc_find_server`; Rules for peers, item 4; requirement `WIRE-5`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SenderId(u64);
 
@@ -54,7 +54,7 @@ impl SenderId {
         self.0
     }
 
-    /// Returns the even id by which both ends know the RPC.
+    /// Returns the even id that both ends use for the RPC.
     #[must_use]
     pub const fn client_id(self) -> u64 {
         self.0 & !1

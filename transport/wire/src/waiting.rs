@@ -1,9 +1,10 @@
 //! The bytes that wait at a sender, as one byte of DATA.
 
-/// Bytes of a message that wait at its sender, in one byte (`WIRE-34`); a limit for a response has the same code (`WIRE-35`).
+/// Bytes of a message that wait at its sender, in one byte (`WIRE-34`); a limit for a response has
+/// the same code (`WIRE-35`).
 ///
-/// Eight steps to each power of two, of 64 bytes at least: what is read is less than an eighth, or 64 bytes, below what was
-/// written. 0 says nothing: it is what versions before this field write.
+/// Eight steps to each power of two, of at least 64 bytes: the value read is less than an eighth,
+/// or 64 bytes, below the value written. 0 means "not stated": versions before this field write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Waiting(u8);
 
@@ -13,7 +14,7 @@ const SHORTEST: u32 = 6;
 const STEPS: u32 = 3;
 
 impl Waiting {
-    /// Says nothing.
+    /// Not stated.
     pub const UNSAID: Self = Self(0);
 
     /// Returns the statement that `bytes` bytes wait.
@@ -30,7 +31,7 @@ impl Waiting {
         Self(code as u8 + 1)
     }
 
-    /// Returns the number of bytes, rounded down; `None` if nothing is said.
+    /// Returns the number of bytes, rounded down; `None` if not stated.
     #[must_use]
     pub const fn bytes(self) -> Option<u32> {
         let Some(code) = self.0.checked_sub(1) else { return None };

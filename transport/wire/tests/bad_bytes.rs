@@ -1,4 +1,4 @@
-//! Whatever the bytes are, parsing ends in a packet or in an error that says how they are wrong.
+//! Parsing of any bytes ends in a packet or in an error that states their defect.
 //!
 //! Invariants CODEC-1 to CODEC-3; HM `homa_plumbing.c` `homa_softirq`; requirement WIRE-6.
 
@@ -8,7 +8,7 @@ use apus_wire::{
 };
 use proptest::prelude::*;
 
-/// A well-formed header of `kind` in `profile`, as long as the kind asks, without payload.
+/// A well-formed header of `kind` in `profile`, as long as the kind requires, without payload.
 fn header_of(kind: Kind, profile: Profile) -> Vec<u8> {
     let mut bytes = vec![0; kind.header_len()];
     bytes[11] = kind as u8;
@@ -65,7 +65,8 @@ fn lengths_that_lie_are_named() {
     assert_eq!(far, beyond(u64::from(u32::MAX) - 1 + 10), "no overflow");
 }
 
-/// Requirements WIRE-3 and WIRE-30: an empty message is one packet without data at offset 0, in the udp profile alone.
+/// Requirements WIRE-3 and WIRE-30: an empty message is one packet without data at offset 0, in the
+/// udp profile alone.
 #[test]
 fn only_an_empty_message_of_the_udp_profile_has_a_packet_without_data() {
     let parse = |profile, length: u8, offset: u8, payload: &[u8]| {
@@ -135,7 +136,8 @@ fn packets_of_modules_that_are_too_old_are_named() {
     assert_eq!(with_data(|b| b[48] = 1), Ok(()), "today's retransmission");
 }
 
-/// Requirement WIRE-27: the udp profile has its own version, and none of these bytes mean anything there.
+/// Requirement WIRE-27: the udp profile has its own version, and gives none of these bytes a
+/// meaning.
 #[test]
 fn the_udp_profile_knows_no_older_layouts() {
     let mut bytes = header_of(Kind::Ack, Profile::Udp);
@@ -166,7 +168,7 @@ proptest! {
                 let end = u64::from(data.offset) + payload.len() as u64;
                 prop_assert!(end <= u64::from(data.message_length));
             }
-            // What was understood can be written, and reads as the same again.
+            // A parsed packet can be written, and parses as the same again.
             let mut buffer: HeaderBuffer = [0; MAX_HEADER_LEN];
             let len = packet.emit_header(&mut buffer);
             let payload = if let Body::Data(_, payload) = packet.body { payload } else { &[] };

@@ -55,7 +55,8 @@ fn re_emit(packet: &Packet<'_>) -> Vec<u8> {
     [&buffer[..len], payload].concat()
 }
 
-/// What the captures' README says each file holds; the ICMP packets of `closed-port` are not Homa.
+/// The content of each file according to the captures' README; the ICMP packets of `closed-port`
+/// are not Homa.
 fn expected(name: &str) -> Option<&'static [(Kind, usize)]> {
     use Kind::{Ack, Busy, Cutoffs, Data, Grant, NeedAck, Resend, RpcUnknown};
     Some(match name {

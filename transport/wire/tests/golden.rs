@@ -1,8 +1,8 @@
 //! Packets written out by hand from the facts of docs/reference/homa-module.md, *Wire format* and
 //! *Rules for peers*, one per kind and profile.
 //!
-//! Each packet is hex with its meaning beside it. It must parse to the value given and that value
-//! must re-emit to the same bytes. Requirements WIRE-1, WIRE-2, WIRE-10 to WIRE-18.
+//! Each packet is hex with comments. It must parse to the value given and that value must re-emit
+//! to the same bytes. Requirements WIRE-1, WIRE-2, WIRE-10 to WIRE-18.
 
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
@@ -81,6 +81,7 @@ fn kernel_data_with_the_offset_in_both_places() {
         retransmit: true,
         offset: 1424,
         offset_in_sequence: false,
+        is_stripped: false,
         waiting: Waiting::UNSAID,
         response_limit: Waiting::UNSAID,
     };
@@ -106,6 +107,7 @@ fn kernel_data_with_the_offset_in_sequence_alone() {
         retransmit: false,
         offset: 1424,
         offset_in_sequence: true,
+        is_stripped: false,
         waiting: Waiting::UNSAID,
         response_limit: Waiting::UNSAID,
     };
@@ -366,6 +368,7 @@ fn udp_data_of_an_empty_message() {
         retransmit: false,
         offset: 0,
         offset_in_sequence: false,
+        is_stripped: false,
         waiting: Waiting::UNSAID,
         response_limit: Waiting::UNSAID,
     };
@@ -375,7 +378,7 @@ fn udp_data_of_an_empty_message() {
     check(Profile::Udp, text, udp(Kind::Data, Role::Server, fields, Body::Data(data, b"")));
 }
 
-/// Requirement WIRE-31: features of later versions are kept, and say nothing about ours.
+/// Requirement WIRE-31: features of later versions are kept, and do not affect known ones.
 #[test]
 fn features_of_a_later_version() {
     let text = "
@@ -401,6 +404,7 @@ fn a_burst_reuses_its_first_header() {
         retransmit: false,
         offset: 0,
         offset_in_sequence: false,
+        is_stripped: false,
         waiting: Waiting::UNSAID,
         response_limit: Waiting::UNSAID,
     };

@@ -1,4 +1,4 @@
-//! Arguments of `apus call`.
+//! CallArguments of `apus call`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use clap::Args;
 
 use super::request;
 use crate::address::Address;
-use crate::configuration::Configuration;
-use crate::driver::Driver;
 use crate::path::Path;
 use crate::sealing::Sealing;
 use crate::tracing::Tracing;
+use apus_command_line::configuration::Configuration;
+use apus_command_line::driver::Driver;
 
 /// Call a service by hand, and compare each reply with its request
 ///
@@ -27,7 +27,7 @@ use crate::tracing::Tracing;
   apus call localhost:4000 --count 1000 --quiet --trace all --trace-file client.tt
   apus call [::1]:4000 --file request.bin --output reply.bin --json
   apus call 10.0.0.1:4000 --driver raw --size 1000000")]
-pub(crate) struct Arguments {
+pub(crate) struct CallArguments {
     /// Address of the service, HOST:PORT
     #[arg(value_name = "ADDR", value_parser = Address::parse_remote)]
     pub(super) address: Address,
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     /// Continue after a call that failed
     #[arg(long)]
     pub(super) keep_going: bool,
-    /// Driver that carries packets; it must be that of the service
+    /// Driver that carries packets; the service must have the same
     #[arg(long, value_name = "DRIVER", value_enum, default_value_t = Driver::Udp)]
     pub(super) driver: Driver,
     /// How messages reach peers on this host
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_help_states_the_limits_of_the_configuration() {
-        let help = Arguments::augment_args(Command::new("call")).render_long_help().to_string();
+        let help = CallArguments::augment_args(Command::new("call")).render_long_help().to_string();
         let config = Config::default();
         assert!(help.contains(&format!("0 to {}", config.max_message())), "{help}");
         assert_eq!(config.timeout_usecs(), 1_000_000, "silent for a second");

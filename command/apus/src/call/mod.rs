@@ -14,21 +14,21 @@ mod report;
 mod request;
 mod service;
 
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::CallArguments;
 
 use self::report::{Call, Report};
 use self::request::Source;
 use self::service::Service;
-use crate::destination::Destination;
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::destination::Destination;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Makes the calls and prints their results.
 ///
 /// # Errors
 ///
 /// An argument cannot be used, the name cannot be resolved, or a call failed.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
     let source = match &arguments.file {
         Some(path) => Source::file(path)?,
         None => Source::Random(arguments.size),
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Resolves the service's addresses and opens an endpoint that can call them.
-fn service(arguments: &Arguments) -> Result<Service, Failure> {
+fn service(arguments: &CallArguments) -> Result<Service, Failure> {
     let name = arguments.address.as_str();
     let addresses = arguments.address.resolve().map_err(|error| {
         let help = "Check the name. An IP address needs no name service.";

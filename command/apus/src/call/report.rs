@@ -10,8 +10,8 @@ use apus_report::stats::Latencies;
 use serde_json::{Map, Value, json};
 
 use super::advice::{advice, execution};
-use super::arguments::Arguments;
-use crate::failure::Failure;
+use super::arguments::CallArguments;
+use apus_command_line::failure::Failure;
 
 /// One finished call.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Call {
         Self { number, time, end }
     }
 
-    /// Returns the line for a reply; for a failure, its line and possibly one with advice.
+    /// Returns the line for a reply; for a failure, its line and possibly a line with advice.
     pub(super) fn text(&self, address: SocketAddr) -> String {
         let Self { number, time, end } = self;
         match end {
@@ -93,7 +93,7 @@ impl Call {
     }
 }
 
-/// Returns the offset of the first byte in which the two differ; `None` if they are equal.
+/// Returns the offset of the first byte that differs; `None` if they are equal.
 fn difference(request: &[u8], reply: &[u8]) -> Option<usize> {
     if request == reply {
         return None;
@@ -128,7 +128,7 @@ pub(super) struct Report {
 
 impl Report {
     /// Returns a report without calls.
-    pub(super) fn new(arguments: &Arguments, size: usize) -> Self {
+    pub(super) fn new(arguments: &CallArguments, size: usize) -> Self {
         let config = [
             ("address", json!(arguments.address.as_str())),
             ("size", json!(size)),
@@ -219,7 +219,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// At least one call failed. If it is the only one, the message is that of the call, with advice.
+    /// At least one call failed. If it is the only call, the message names its failure, with advice.
     pub(super) fn verdict(&self, address: SocketAddr) -> Result<(), Failure> {
         match (&self.failure, self.failed) {
             (None, _) => Ok(()),

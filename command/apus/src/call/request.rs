@@ -7,12 +7,12 @@ use apus::{Bytes, Config};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// The source of the bytes of requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// Each request has this many random bytes of its own, so that a reply to another request is noticed.
+    /// Random bytes at the start of each request, so that a reply to another request is noticed.
     Random(usize),
     /// All requests have the bytes of a file.
     File(Bytes),

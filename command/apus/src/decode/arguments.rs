@@ -1,4 +1,4 @@
-//! Arguments of `apus decode`.
+//! DecodeArguments of `apus decode`.
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use clap::Args;
 ///
 /// Reads what tcpdump, Wireshark and apus record (pcap and pcapng; Ethernet, raw IP, loopback, Linux cooked) and prints
 /// a line for each packet of Homa: number and time as Wireshark counts them, source and destination, and content. Both
-/// wire profiles are decoded: that of apus (over UDP) and that of the Linux kernel's module (IP protocol 146).
+/// wire profiles are decoded: apus (over UDP) and the Linux kernel's module (IP protocol 146).
 ///
 /// Brackets contain what deserves attention: retransmissions, gaps, duplicate bytes, missing grants, malformed packets.
-/// Parentheses name the packet to which a packet belongs. An RPC is shown with the even id that both ends know. A
-/// packet that is lost before it reaches the point of capture leaves a gap; one that is lost behind that point leaves
+/// Parentheses name the packet that a packet belongs to. An RPC is shown with its even id, which both ends use. A
+/// packet that is lost before the point of capture leaves a gap; a packet that is lost behind it leaves
 /// no mark.
 ///
 /// Of sealed packets only the headers can be read. With --keys, the packets of those handshakes are opened that are in the
@@ -29,7 +29,7 @@ use clap::Args;
   apus decode capture.pcap --summary --json
   SSLKEYLOGFILE=keys.log apus call --sealed host-a:4000 hello; apus decode capture.pcap --keys keys.log
   apus decode -")]
-pub(crate) struct Arguments {
+pub(crate) struct DecodeArguments {
     /// The capture. `-` reads standard input, for instance from `tcpdump -U -w -`; packets are then linked only to
     /// earlier ones
     #[arg(value_name = "FILE")]
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     pub(super) json: bool,
 }
 
-impl Arguments {
+impl DecodeArguments {
     /// Returns the filter for packets.
     pub(super) fn filter(&self) -> PacketFilter {
         PacketFilter { rpcs: self.rpc.clone(), types: self.types.clone(), ports: self.port.clone() }

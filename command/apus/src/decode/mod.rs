@@ -8,7 +8,7 @@
 mod arguments;
 mod report;
 
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::DecodeArguments;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, StdoutLock, Write};
@@ -19,15 +19,15 @@ use apus_decode::{
 };
 
 use self::report::Report;
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Decodes a capture and prints it.
 ///
 /// # Errors
 ///
 /// The capture cannot be read, or it is damaged; what comes before the damage is printed.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &DecodeArguments) -> Result<(), Failure> {
     let path = &arguments.file;
     let filter = arguments.filter();
     let keys = arguments.keys.as_deref().map(key_log).transpose()?;
@@ -107,7 +107,7 @@ fn decoder(
 
 /// Prints packets to standard output, in the requested form.
 struct Printer<'a> {
-    arguments: &'a Arguments,
+    arguments: &'a DecodeArguments,
     to: BufWriter<StdoutLock<'static>>,
     /// Whether every packet is flushed, since the capture is still being written.
     live: bool,
@@ -118,7 +118,7 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn new(arguments: &'a Arguments, live: bool) -> Self {
+    fn new(arguments: &'a DecodeArguments, live: bool) -> Self {
         let to = BufWriter::new(io::stdout().lock());
         Self { arguments, to, live, width: 0, packets: 0 }
     }
@@ -193,7 +193,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Returns the numbers of the packets to which a packet is related.
+/// Returns the numbers of the packets that a packet refers to.
 fn links(packet: &CapturedPacket, rpcs: &[CapturedRpc]) -> Links {
     let rpc =
         packet.note.as_ref().and_then(|note| Some((rpcs.get(note.rpc.0)?, note.message_kind)));

@@ -9,8 +9,8 @@ use apus_report::result::{Figure, Outcome, Row, Table};
 use apus_wire::Profile;
 use serde_json::{Map, Value, json};
 
-use super::arguments::Arguments;
-use crate::failure::Failure;
+use super::arguments::DecodeArguments;
+use apus_command_line::failure::Failure;
 
 /// The summary of a capture that has been read.
 pub(super) struct Report {
@@ -28,7 +28,7 @@ pub(super) struct Report {
 }
 
 /// Returns an outcome without rows, as a JSON object.
-fn outcome(arguments: &Arguments) -> Map<String, Value> {
+fn outcome(arguments: &DecodeArguments) -> Map<String, Value> {
     let types: Vec<String> = arguments.types.iter().map(ToString::to_string).collect();
     let rpcs: Vec<String> = arguments.rpc.iter().map(ToString::to_string).collect();
     let config = [
@@ -48,7 +48,7 @@ fn outcome(arguments: &Arguments) -> Map<String, Value> {
 
 /// Returns the beginning of the JSON object, up to the packets. Packets are printed one by one, since they may not fit
 /// into memory.
-pub(super) fn head(arguments: &Arguments) -> String {
+pub(super) fn head(arguments: &DecodeArguments) -> String {
     let mut text = "{".to_owned();
     for name in ["experiment", "version", "commit", "machine", "config"] {
         let value = &outcome(arguments)[name];
@@ -65,10 +65,10 @@ impl Report {
         summary: Summary,
         decoder: &Decoder,
         damage: Option<Error>,
-        arguments: &Arguments,
+        arguments: &DecodeArguments,
     ) -> Self {
         let rpcs = summary.rpcs(decoder.rpcs()).cloned().collect();
-        let Arguments { rpc, types, port, summary: only_summary, .. } = arguments;
+        let DecodeArguments { rpc, types, port, summary: only_summary, .. } = arguments;
         let filtered = !(rpc.is_empty() && types.is_empty() && port.is_empty());
         let skipped = decoder.skipped().clone();
         let has_keys = arguments.keys.is_some();

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Where the system's log listens.
 const SYSLOG: &str = "/dev/log";
@@ -61,7 +61,7 @@ pub(super) fn detach() -> io::Result<()> {
 pub(super) fn log() -> apus_fs::Report {
     let socket = UnixDatagram::unbound().ok();
     Box::new(move |line| {
-        crate::output::note(line);
+        apus_command_line::output::note(line);
         if let Some(socket) = &socket {
             let message = format!("<{PRIORITY}>apus-fs[{}]: {line}", std::process::id());
             // A system without a log is no error of the mount.

@@ -1,4 +1,4 @@
-//! The list behind `apus fs serve --exports`: directories, who may mount them, and what they may do.
+//! The list behind `apus fs serve --exports`: directories, the networks that may mount them, and their rights.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use apus_fs_store::{DirectoryOptions, DirectoryStore};
 use serde::Deserialize;
 
 use super::place;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// The folder in an exported directory that the store keeps for itself.
 const STORE: &str = ".apus-fs";

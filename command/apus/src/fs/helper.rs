@@ -1,4 +1,4 @@
-//! The arguments with which mount(8) calls a helper for a type of file system.
+//! The arguments that mount(8) passes to a helper for a type of file system.
 //!
 //! ```text
 //!   mount.fuse.apus HOST:PORT PATH [-sfnvrw] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Name of the link, and first argument of the script.
 const NAME: &str = "mount.fuse.apus";
 
-/// Returns the arguments of `apus fs mount` if `arguments` are those of a mount helper; others unchanged.
+/// Returns the arguments of `apus fs mount` if `arguments` come from mount(8); others unchanged.
 pub(crate) fn translate(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let arguments: Vec<OsString> = arguments.collect();
     let is_helper = |word: &OsString| Path::new(word).file_name().is_some_and(|name| name == NAME);

@@ -4,17 +4,14 @@
 //!   serve                     a directory as a service
 //!   mount, umount             a served directory in the tree of files
 //!   status                    what mounts and servers do
-//!   bench                     beside other file systems                          (apus-files)
-//!   check                     consistency of several mounts                        (apus-files)
 //!
-//!   helper                    the arguments with which mount(8) calls this program
+//!   helper                    the arguments that mount(8) passes to this program
 //!   options                   the list behind -o
 //!   exports                   the list behind --exports
 //!   place                     a served directory as an argument
 //!   daemon                    a process that outlives its command
 //! ```
 
-mod check;
 mod daemon;
 mod exports;
 mod helper;
@@ -25,11 +22,9 @@ mod serve;
 mod status;
 mod umount;
 
-use apus_files::bench;
 use clap::{Args, Subcommand};
 
-use crate::experiment::Arguments as Experiment;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 pub(crate) use helper::translate;
 
@@ -46,32 +41,29 @@ pub(crate) use helper::translate;
   apus fs mount 10.0.0.1:4000 /mnt/shared
   apus fs status
   apus fs umount /mnt/shared
-  apus fs bench --rtt 2.3
-  apus fs check /mnt/one /mnt/two"
+
+In apus-lab: `apus fs bench` measures mounts beside other file systems, and `apus fs check` searches
+for contradictions between several mounts."
 )]
-pub(crate) struct Arguments {
+pub(crate) struct FsArguments {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Arguments),
-    Mount(mount::Arguments),
-    Umount(umount::Arguments),
-    Status(status::Arguments),
-    Bench(Experiment<bench::Options>),
-    Check(check::Arguments),
+    Serve(serve::FsServeArguments),
+    Mount(mount::MountArguments),
+    Umount(umount::UmountArguments),
+    Status(status::StatusArguments),
 }
 
 /// Serves, mounts, unmounts or shows.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &FsArguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Mount(arguments) => mount::run(arguments),
         Command::Umount(arguments) => umount::run(arguments),
         Command::Status(arguments) => status::run(arguments),
-        Command::Bench(experiment) => experiment.run(),
-        Command::Check(arguments) => check::run(arguments),
     }
 }

@@ -13,11 +13,11 @@ use serde_json::json;
 use super::daemon;
 use super::options::{LostMode, OptionList};
 use super::place::Place;
-use crate::failure::Failure;
-use crate::output;
 use crate::sealing::Sealing;
-use crate::signals;
 use crate::tracing::Tracing;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
+use apus_command_line::signals;
 
 /// Mount a served directory
 ///
@@ -34,7 +34,7 @@ use crate::tracing::Tracing;
   apus fs mount 10.0.0.1:4000 /mnt/shared
   apus fs mount 10.0.0.1:4000 /mnt/shared --daemon --lost error=30
   apus fs mount 10.0.0.1:4000/music /mnt/music -o ro,poll=block")]
-pub(super) struct Arguments {
+pub(super) struct MountArguments {
     /// Address of the server, HOST:PORT, and the name of the directory if it serves several: HOST:PORT/NAME
     #[arg(value_name = "HOST:PORT", value_parser = Place::parse)]
     served: Place,
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     /// Refuse all changes
     #[arg(long)]
     read_only: bool,
-    /// What programs get while the server does not respond: `wait`, or `error=SECONDS`, after which operations fail with
+    /// Behaviour while the server does not respond: `wait`, or `error=SECONDS`; operations then fail after that time with
     /// ETIMEDOUT (`error` alone: 30) [default: wait]
     #[arg(long, value_name = "MODE")]
     lost: Option<LostMode>,
@@ -86,7 +86,7 @@ pub(super) struct Arguments {
 /// # Errors
 ///
 /// The server does not respond or refuses, or the kernel does.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &MountArguments) -> Result<(), Failure> {
     if arguments.fake {
         return Ok(());
     }
@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.tracing.end()
 }
 
-impl Arguments {
+impl MountArguments {
     fn settings(&self) -> Result<MountSettings, Failure> {
         let text = self.served.as_str();
         let found = self

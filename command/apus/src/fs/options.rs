@@ -41,7 +41,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "users",
 ];
 
-/// What to do while the server does not respond, as it is written: `wait`, `error` or `error=SECONDS`.
+/// Behaviour while the server does not respond, as it is written: `wait`, `error` or `error=SECONDS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LostMode(pub(super) Lost);
 
@@ -64,7 +64,7 @@ impl FromStr for LostMode {
     }
 }
 
-/// What a list asks for; `None` says nothing.
+/// Options of a list; `None` if the list lacks one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OptionList {
     pub(super) read_only: bool,

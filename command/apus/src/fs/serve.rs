@@ -10,12 +10,12 @@ use serde_json::json;
 
 use super::exports::{self, Entry};
 use crate::address::Address;
-use crate::driver::bind_failure;
-use crate::failure::Failure;
-use crate::output;
 use crate::sealing::Sealing;
-use crate::signals;
 use crate::tracing::Tracing;
+use apus_command_line::driver::bind_failure;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
+use apus_command_line::signals;
 
 /// Serve a directory
 ///
@@ -25,7 +25,7 @@ use crate::tracing::Tracing;
 ///
 /// Without --sealed packets are not encrypted: a machine that can read or forge them can read and change the files. So clients
 /// are served only on this host, and in networks that --trust names; with --sealed it restricts them further. A server that an ordinary user runs has that user's rights; started by root,
-/// it serves files of all users, and believes its clients who their users are.
+/// it serves files of all users, and accepts the user that a client names.
 ///
 /// A file for --exports has a table in TOML for each directory. Only `directory` is required, and nothing is writable unless it
 /// says so: `[music] directory = "/srv/music", writable = true, squash = 65534, trust = ["10.0.0.0/8"]`, one setting on each
@@ -38,7 +38,7 @@ use crate::tracing::Tracing;
   apus fs serve /srv/shared --listen 10.0.0.1:4000 --trust 10.0.0.0/24 --sealed
   apus fs serve /srv/drop --squash 65534
   apus fs serve --exports /etc/apus/exports.toml --listen [::]:4000")]
-pub(super) struct Arguments {
+pub(super) struct FsServeArguments {
     /// Directory to serve
     #[arg(value_name = "DIR", required_unless_present = "exports")]
     directory: Option<PathBuf>,
@@ -75,7 +75,7 @@ pub(super) struct Arguments {
 /// # Errors
 ///
 /// The directory cannot be served, the address cannot be bound, or the disk fails.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &FsServeArguments) -> Result<(), Failure> {
     arguments.tracing.begin()?;
     let exports = match (&arguments.exports, &arguments.directory) {
         (Some(file), _) => exports::open(file)?,

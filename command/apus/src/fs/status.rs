@@ -10,22 +10,22 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::place::Place;
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Time for a server to respond.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Show mounts and servers: leases, changes that are not at the server yet, and who waits for whom
+/// Show mounts and servers: leases, changes that are not at the server yet, and clients that wait for others
 ///
 /// Without an argument it shows all mounts and servers of this user on this host. A path shows the mount there, and HOST:PORT
-/// asks a server for its clients, HOST:PORT/NAME one that serves several directories.
+/// asks a server for its clients, HOST:PORT/NAME a server of several directories.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus fs status
   apus fs status /mnt/shared
   apus fs status 10.0.0.1:4000 --json")]
-pub(super) struct Arguments {
+pub(super) struct StatusArguments {
     /// Where a directory is mounted, or the address of a server
     #[arg(value_name = "PATH|HOST:PORT")]
     which: Option<String>,
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
 /// # Errors
 ///
 /// There is no such mount or server, or it does not answer.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
     let Some(which) = &arguments.which else { return show(arguments, &status::all()?) };
     let path = Path::new(which);
     if path.exists() || which.starts_with('/') || which.starts_with('.') {
@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn show(arguments: &Arguments, all: &[Status]) -> Result<(), Failure> {
+fn show(arguments: &StatusArguments, all: &[Status]) -> Result<(), Failure> {
     if arguments.json {
         return output::line(&json!({ "processes": all }).to_string());
     }

@@ -9,8 +9,8 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Time after which a person learns why the command has not ended.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[command(after_help = "Examples:
   apus fs umount /mnt/shared
   apus fs umount /mnt/shared --lazy")]
-pub(super) struct Arguments {
+pub(super) struct UmountArguments {
     /// Where it is mounted
     #[arg(value_name = "PATH")]
     path: PathBuf,
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
 /// # Errors
 ///
 /// Nothing is mounted there, or it is in use.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &UmountArguments) -> Result<(), Failure> {
     let path = absolute(&arguments.path)?;
     // Before the end of the mount: afterwards another process could have its number.
     let process = serving_process(&path).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());

@@ -12,9 +12,9 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
 
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
-/// Time by which certificates begin in the past: clocks of a cluster differ by less.
+/// Certificates are valid from this time before now: clocks of a cluster differ by less.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(3600);
 
 /// A day.

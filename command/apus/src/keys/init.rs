@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::authority::{Authority, create_folder, write_secret};
 use super::digits::hex;
-use crate::failure::Failure;
-use crate::output;
 use crate::sealing::folder;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Make the certificate authority of a cluster, and the keys of this host
 ///
@@ -19,14 +19,14 @@ use crate::sealing::folder;
   apus keys init
   apus keys init --cluster prod --dir keys
   apus keys init --secret --dir keys")]
-pub(super) struct Arguments {
+pub(super) struct InitArguments {
     /// Name of the cluster, the first part of all identities: spiffe://NAME/HOST
     #[arg(long, value_name = "NAME", default_value = "cluster")]
     cluster: String,
     /// Folder for the files [default: the variable APUS_KEYS, /etc/apus/keys for root, ~/.config/apus/keys]
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
-    /// Days for which the CA is valid; the host's certificate ends after a year at the latest
+    /// Days of validity of the CA; the host's certificate ends after a year at the latest
     #[arg(long, value_name = "DAYS", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     days: u32,
     /// Make a secret for the whole cluster instead of a CA
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     secret: bool,
 }
 
-/// Days for which the certificate of a host is valid.
+/// Days of validity of a host's certificate.
 pub(super) const HOST_DAYS: u32 = 365;
 
 /// Returns a secret as a line of hexadecimal digits. A reader takes the end of a line for what an editor has added, and a
@@ -43,7 +43,7 @@ fn in_text(secret: &[u8]) -> String {
     hex(secret) + "\n"
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &InitArguments) -> Result<(), Failure> {
     let folder = folder(arguments.dir.as_ref())?;
     create_folder(&folder)?;
     if arguments.secret {

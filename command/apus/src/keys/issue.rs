@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::authority::Authority;
 use super::init::HOST_DAYS;
-use crate::failure::Failure;
-use crate::output;
 use crate::sealing::folder;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Issue a certificate for a host of the cluster, with a new key
 ///
@@ -20,7 +20,7 @@ use crate::sealing::folder;
 #[command(after_help = "Examples:
   apus keys issue db-1 --out db-1-keys
   apus keys issue billing/1 --address 10.0.0.7 --days 90 --out billing-1")]
-pub(super) struct Arguments {
+pub(super) struct IssueArguments {
     /// Name of the host or service; its identity is spiffe://CLUSTER/NAME
     #[arg(value_name = "NAME")]
     name: String,
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     /// Address of the host, for clients with `verify_address`; may be given several times
     #[arg(long, value_name = "IP")]
     address: Vec<IpAddr>,
-    /// Days for which the certificate is valid
+    /// Days of validity of the certificate
     #[arg(long, value_name = "DAYS", default_value_t = HOST_DAYS, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     days: u32,
     /// Folder of the CA [default: the one of `apus keys init`]
@@ -38,9 +38,9 @@ pub(super) struct Arguments {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &IssueArguments) -> Result<(), Failure> {
     let authority = Authority::read(&folder(arguments.dir.as_ref())?)?;
-    let Arguments { name, address, days, .. } = arguments;
+    let IssueArguments { name, address, days, .. } = arguments;
     let out = arguments.out.clone().unwrap_or_else(|| name.replace('/', "-").into());
     authority.issue(&out, name, address, *days)?;
     let (out, cluster) = (out.display(), &authority.cluster);

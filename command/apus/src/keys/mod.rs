@@ -16,11 +16,11 @@ mod show;
 
 use clap::{Args, Subcommand};
 
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
-/// Make and show the keys with which hosts of a cluster seal their packets
+/// Make and show the keys that hosts of a cluster seal their packets with
 ///
-/// `init` makes a certificate authority (CA) and the keys of this host, `issue` those of another one. Copy the folder of
+/// `init` makes a certificate authority (CA) and the keys of this host, `issue` the keys of another host. Copy the folder of
 /// a host there over a channel that you trust, such as SSH, and never the CA's own key `cluster.key`. Services then use
 /// the keys with `--sealed`, or with the table `[security]` of their configuration file.
 #[derive(Debug, Args)]
@@ -29,16 +29,16 @@ use crate::failure::Failure;
   apus keys issue db-1 --out db-1-keys
   apus keys show
   apus serve --sealed 127.0.0.1:4000")]
-pub(crate) struct Arguments {
+pub(crate) struct KeysArguments {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Init(init::Arguments),
-    Issue(issue::Arguments),
-    Show(show::Arguments),
+    Init(init::InitArguments),
+    Issue(issue::IssueArguments),
+    Show(show::ShowArguments),
 }
 
 /// Does what the arguments say.
@@ -46,7 +46,7 @@ enum Command {
 /// # Errors
 ///
 /// A file cannot be read or written, or is there already.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &KeysArguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Init(arguments) => init::run(arguments),
         Command::Issue(arguments) => issue::run(arguments),

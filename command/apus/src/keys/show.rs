@@ -10,16 +10,16 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::digits::hex;
-use crate::failure::Failure;
-use crate::output;
 use crate::sealing::{folder, host_settings};
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Show names, fingerprints and dates of the certificates in a folder, and whether its keys are safe
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus keys show
   apus keys show db-1-keys --json")]
-pub(super) struct Arguments {
+pub(super) struct ShowArguments {
     /// Folder of keys [default: the one of `apus keys init`]
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
@@ -33,11 +33,11 @@ struct Shown {
     file: &'static str,
     /// Name and value of each of its properties.
     properties: Vec<(&'static str, String)>,
-    /// What is wrong with it.
+    /// Its fault.
     fault: Option<String>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
     let folder = folder(arguments.folder.as_ref())?;
     let files = ["cluster.pem", "cluster.key", "host.pem", "host.key", "secret"];
     let shown: Vec<Shown> = files

@@ -21,9 +21,9 @@ use clap::Args;
 use serde_json::json;
 
 use crate::activity::Activity;
-use crate::failure::Failure;
-use crate::output;
 use crate::processes::{Processes, ask};
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Show rates, core usage and canaries of running processes that use apus
 ///
@@ -41,7 +41,7 @@ use crate::processes::{Processes, ask};
   apus metrics --diff before.json after.json
   apus metrics --all --prometheus
   apus metrics --all --listen 127.0.0.1:9464")]
-pub(crate) struct Arguments {
+pub(crate) struct MetricsArguments {
     #[command(flatten)]
     processes: Processes,
     /// Seconds between two snapshots: 0.01 to 86400
@@ -86,7 +86,7 @@ fn interval(text: &str) -> Result<f64, String> {
 /// # Errors
 ///
 /// No process can be inspected, or a file cannot be read or written.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &MetricsArguments) -> Result<(), Failure> {
     if let Some([old, new]) = arguments.diff.as_deref() {
         let (before, now) = (snapshot_file::read(old)?, snapshot_file::read(new)?);
         return show(arguments, &activities(&before, &now)?);
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Shows the activity of each interval.
-fn watch(arguments: &Arguments, processes: &[Process]) -> Result<(), Failure> {
+fn watch(arguments: &MetricsArguments, processes: &[Process]) -> Result<(), Failure> {
     let mut before = snapshots(processes)?;
     let mut shown = 0;
     loop {
@@ -153,7 +153,7 @@ fn activities(before: &[Snapshot], now: &[Snapshot]) -> Result<Vec<Activity>, Fa
     Ok(activities)
 }
 
-fn show(arguments: &Arguments, activities: &[Activity]) -> Result<(), Failure> {
+fn show(arguments: &MetricsArguments, activities: &[Activity]) -> Result<(), Failure> {
     if arguments.json {
         let processes: Vec<_> = activities.iter().map(Activity::json).collect();
         return output::line(&json!({ "processes": processes }).to_string());

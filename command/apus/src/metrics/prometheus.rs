@@ -8,10 +8,10 @@ use apus::snapshot::Snapshot;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
-/// Serves the counters of one process, or at each request those of all processes, until SIGINT or SIGTERM.
+/// Serves the counters of one process, or of all processes found at each request, until SIGINT or SIGTERM.
 ///
 /// # Errors
 ///

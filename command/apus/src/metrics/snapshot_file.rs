@@ -5,8 +5,8 @@ use std::path::Path;
 
 use apus::snapshot::Snapshot;
 
-use crate::destination::Destination;
-use crate::failure::Failure;
+use apus_command_line::destination::Destination;
+use apus_command_line::failure::Failure;
 
 /// Writes the snapshots of some processes to a file.
 ///

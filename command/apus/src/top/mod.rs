@@ -1,7 +1,7 @@
 //! `apus top`: a live view of the processes with endpoints.
 //!
 //! ```text
-//!   sampler   asks the processes, in a thread of its own           ─▶ Sample
+//!   sampler   reads the counters, in its own thread                ─▶ Sample
 //!   model     the last two samples, and what the user has selected ─▶ Row
 //!   view      draws the rows
 //! ```
@@ -20,8 +20,8 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use signal_hook::consts::SIGTERM;
 
-use crate::failure::Failure;
 use crate::processes::parse_pid;
+use apus_command_line::failure::Failure;
 use model::{INTERVALS, Model};
 use sampler::Sampler;
 
@@ -37,7 +37,7 @@ use sampler::Sampler;
 #[command(after_help = "Examples:
   apus top
   apus top 4711 --interval 0.5")]
-pub(crate) struct Arguments {
+pub(crate) struct TopArguments {
     /// Ids of the processes; without any, all processes of this user, including those that start later
     #[arg(value_name = "PID", value_parser = parse_pid)]
     pids: Vec<u32>,
@@ -61,7 +61,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// # Errors
 ///
 /// Standard input or output is no terminal, or the terminal fails.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &TopArguments) -> Result<(), Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         let text = "`apus top` needs a terminal; `apus metrics --all --count 0` works without one";
         return Err(Failure::Work(text.to_owned()));
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn show(
-    arguments: &Arguments,
+    arguments: &TopArguments,
     terminal: &mut DefaultTerminal,
     ended: &AtomicBool,
 ) -> io::Result<()> {

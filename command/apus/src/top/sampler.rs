@@ -1,4 +1,4 @@
-//! Sampler: asks processes for their counters, in a thread of its own.
+//! Sampler: reads the counters of processes, in its own thread.
 //!
 //! A process that is stopped in a debugger answers late; the thread keeps such waits away from the keys of the user.
 

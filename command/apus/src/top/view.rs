@@ -108,7 +108,7 @@ fn process(row: &Row) -> Cells<'_> {
     for (name, shard) in &row.shards {
         let line = [String::new()].into_iter().chain(self::figures(shard)).chain([name.clone()]);
         for (at, (cell, text)) in cells.iter_mut().zip(line).enumerate() {
-            // Processor time and canaries are those of the process.
+            // Processor time and canaries belong to the whole process.
             let text = if at == CORES || at == CORES + 1 { String::new() } else { text };
             *cell = format!("{cell}\n{text}");
         }

@@ -4,9 +4,9 @@ use apus::introspection::{Error, Process, TraceStatus};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
-use crate::output;
 use crate::processes::{Processes, label};
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Freeze the trace of a running process, so that its records are kept
 ///
@@ -37,7 +37,7 @@ pub(super) struct Resume {
 
 /// Show what running processes record: share of RPCs, number of records, and what has frozen the trace
 ///
-/// Also shows the files that a process has written by itself, if it is configured to (section `[trace]` of
+/// Also shows the files that a process has written automatically, if it is configured to (section `[trace]` of
 /// docs/configuration.md).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

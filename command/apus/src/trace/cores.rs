@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::gap::{nanos, parse_micros};
 use super::report::ReportArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Show the gaps in which a thread had work and did not run
 ///
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 #[command(after_help = "Examples:
   apus trace cores server.tt
   apus trace cores client.tt server.tt --gap-us 200 --json")]
-pub(super) struct Arguments {
+pub(super) struct CoresArguments {
     #[command(flatten)]
     report: ReportArguments,
     /// Ignore gaps that are shorter
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 }
 
 /// Prints the report.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &CoresArguments) -> Result<(), Failure> {
     let shortest = nanos(arguments.gap_us);
     arguments.report.show(|merged| view::cores(merged, shortest))
 }

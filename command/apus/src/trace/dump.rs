@@ -8,14 +8,14 @@ use apus_trace::Trace;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::destination::Destination;
-use crate::failure::Failure;
-use crate::output;
 use crate::processes::Processes;
+use apus_command_line::destination::Destination;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Write the trace of a running process to a file
 ///
-/// The trace contains the last 16384 records of each thread, up to now or up to the moment at which the trace was
+/// The trace contains the last 16384 records of each thread, up to now or up to the moment when the trace was
 /// frozen. Every process of the same user that has an endpoint can be asked, unless it forbids that; it continues to
 /// run. To compare several processes, freeze all of them first: the ring of a busy thread covers only some
 /// milliseconds.
@@ -24,7 +24,7 @@ use crate::processes::Processes;
   apus trace dump
   apus trace dump 4711 --out server.tt
   apus trace dump --all --out traces")]
-pub(super) struct Arguments {
+pub(super) struct DumpArguments {
     #[command(flatten)]
     processes: Processes,
     /// Write to this file, or to HOST-PID.tt in this directory. With --all it is a directory, which is created if it
@@ -43,8 +43,8 @@ struct DumpedTrace {
 }
 
 /// Writes the files, and prints their names.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { processes, out, json } = arguments;
+pub(super) fn run(arguments: &DumpArguments) -> Result<(), Failure> {
+    let DumpArguments { processes, out, json } = arguments;
     let target = Target::open(out, processes.all)?;
     let traces = processes.ask("trace dump", Process::trace)?;
     let dumped = traces.into_iter().map(|(_, trace)| target.write(trace));

@@ -6,8 +6,8 @@ use apus_traces::perfetto;
 use clap::Args;
 
 use super::trace_files::TraceFiles;
-use crate::destination::Destination;
-use crate::failure::Failure;
+use apus_command_line::destination::Destination;
+use apus_command_line::failure::Failure;
 
 /// Export traces to the Perfetto UI
 ///
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus trace export --perfetto trace.pftrace client.tt server.tt")]
-pub(super) struct Arguments {
+pub(super) struct ExportArguments {
     /// Write TrackEvents to this file
     #[arg(long, value_name = "FILE", required = true)]
     perfetto: PathBuf,
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 }
 
 /// Writes the file.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let destination = Destination::open("--perfetto", &arguments.perfetto)?;
     destination.fill(&perfetto::export(&arguments.traces.merged()?))
 }

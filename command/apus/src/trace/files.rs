@@ -4,7 +4,7 @@ use apus_traces::view;
 use clap::Args;
 
 use super::report::ReportArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Show the way of file operations: kernel, client, network, server, log, and back
 ///
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 #[command(after_help = "Examples:
   apus trace files mount.tt server.tt
   apus trace files mount.tt server.tt --limit 1 --json")]
-pub(super) struct Arguments {
+pub(super) struct FilesArguments {
     #[command(flatten)]
     report: ReportArguments,
     /// Number of operations whose stations are shown
@@ -23,6 +23,6 @@ pub(super) struct Arguments {
 }
 
 /// Prints the report.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &FilesArguments) -> Result<(), Failure> {
     arguments.report.show(|merged| view::files(merged, arguments.limit))
 }

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::gap::{nanos, parse_micros};
 use super::report::ReportArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Show whether enough is granted, and when the link idles although work waits
 ///
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 #[command(after_help = "Examples:
   apus trace grants client.tt server.tt
   apus trace grants client.tt server.tt --gap-us 5 --html grants.html")]
-pub(super) struct Arguments {
+pub(super) struct GrantsArguments {
     #[command(flatten)]
     report: ReportArguments,
     /// The link idles if nothing arrives for this many microseconds
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 }
 
 /// Prints the report.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &GrantsArguments) -> Result<(), Failure> {
     let shortest = nanos(arguments.gap_us);
     arguments.report.show(|merged| view::grants(merged, shortest))
 }

@@ -32,12 +32,12 @@ use apus_traces::view;
 use clap::{Args, Subcommand};
 
 use self::rpc_report::RpcReportArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Record and analyse time traces: where the microseconds of an RPC go
 ///
 /// A process that uses apus keeps the last 16384 records of each of its threads. It writes them to a file on demand
-/// (`apus trace dump`), or by itself when something unusual happens. A report reads one such file, or those of all
+/// (`apus trace dump`), or automatically when something unusual happens. A report reads one such file, or those of all
 /// processes that exchanged messages: it aligns their clocks with the help of the packets, and says how exact the
 /// alignment is.
 #[derive(Debug, Args)]
@@ -49,19 +49,19 @@ use crate::failure::Failure;
   apus trace timeline traces/client.tt traces/server.tt
   apus trace export --perfetto trace.pftrace traces/client.tt traces/server.tt"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct TraceArguments {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Record(record::Arguments),
-    Dump(dump::Arguments),
+    Record(record::RecordArguments),
+    Dump(dump::DumpArguments),
     Freeze(control::Freeze),
     Resume(control::Resume),
     Status(control::Status),
-    Timeline(timeline::Arguments),
+    Timeline(timeline::TimelineArguments),
     /// Show how long packets take, stage by stage
     ///
     /// The report shows percentiles 0, 10, 30, 50, 70, 90, 99 and 100 of each stage, from the queue of the sender to
@@ -75,14 +75,14 @@ enum Command {
     /// Show the distribution of round trips, and what the slowest 1 % have in common
     ///
     /// The report shows percentiles by the length of messages. It then compares the slowest 1 %, each relative to the
-    /// median of its length, with all others: in which stages they spent more time, and what happened to them more
+    /// median of its length, with all others: the stages that took longer, and events that occurred more
     /// often (a RESEND, a thread that slept or stood still, a long message at the same time, ...).
     #[command(after_help = "Examples:
   apus trace rtt client.tt server.tt
   apus trace rtt client.tt server.tt --peer 10.0.0.2 --html rtt.html")]
     Rtt(RpcReportArguments),
-    Rpcs(rpcs::Arguments),
-    Grants(grants::Arguments),
+    Rpcs(rpcs::RpcsArguments),
+    Grants(grants::GrantsArguments),
     /// Show how long threads take from ready to running, and which thread woke which
     ///
     /// The report shows, for each pair of threads, the delay from handing a message to a waiting thread until that
@@ -101,13 +101,13 @@ enum Command {
   apus trace lost client.tt server.tt
   apus trace lost client.tt server.tt --id 3458764513820540930")]
     Lost(RpcReportArguments),
-    Cores(cores::Arguments),
-    Files(files::Arguments),
-    Export(export::Arguments),
+    Cores(cores::CoresArguments),
+    Files(files::FilesArguments),
+    Export(export::ExportArguments),
 }
 
 /// Executes the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &TraceArguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Record(arguments) => record::run(arguments),
         Command::Dump(arguments) => dump::run(arguments),

@@ -5,9 +5,9 @@ use apus_traces::view::ReportView;
 use clap::Args;
 
 use super::trace_files::TraceFiles;
-use crate::failure::Failure;
-use crate::files::Files;
-use crate::output;
+use apus_command_line::failure::Failure;
+use apus_command_line::files::Files;
+use apus_command_line::output;
 
 /// The traces, and how a report on them is printed.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::report::ReportArguments;
 use super::rpc_filter::FilterArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// The traces, the form of the output, and the selected RPCs.
 #[derive(Debug, Args)]

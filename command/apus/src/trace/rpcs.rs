@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::report::ReportArguments;
 use super::rpc_filter::FilterArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// List RPCs with their times, their throughput, and events that should be rare
 ///
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 #[command(after_help = "Examples:
   apus trace rpcs client.tt server.tt --min-us 500
   apus trace rpcs client.tt server.tt --sort first-grant --limit 50")]
-pub(super) struct Arguments {
+pub(super) struct RpcsArguments {
     #[command(flatten)]
     report: ReportArguments,
     #[command(flatten)]
@@ -31,8 +31,8 @@ pub(super) struct Arguments {
 }
 
 /// Prints the report.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { report, rpcs, sort, limit } = arguments;
+pub(super) fn run(arguments: &RpcsArguments) -> Result<(), Failure> {
+    let RpcsArguments { report, rpcs, sort, limit } = arguments;
     let filter = rpcs.filter(None);
     report.show(|merged| view::rpcs(merged, &filter, *sort, *limit))
 }

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::report::ReportArguments;
 use super::rpc_filter::FilterArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Show where the microseconds of short RPCs go, stage by stage
 ///
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 #[command(after_help = "Examples:
   apus trace timeline client.tt server.tt
   apus trace timeline client.tt server.tt --max-bytes 100 --html timeline.html")]
-pub(super) struct Arguments {
+pub(super) struct TimelineArguments {
     #[command(flatten)]
     report: ReportArguments,
     #[command(flatten)]
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 const MAX_SHORT: u64 = 1_000;
 
 /// Prints the report.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &TimelineArguments) -> Result<(), Failure> {
     let filter = arguments.rpcs.filter(Some(MAX_SHORT));
     arguments.report.show(|merged| view::timeline(merged, &filter))
 }

@@ -6,7 +6,7 @@ use apus_trace::{FileError, Trace};
 use apus_traces::merge::MergedTraces;
 use clap::Args;
 
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// The files of a report or an export.
 #[derive(Debug, Args)]

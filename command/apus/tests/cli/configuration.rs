@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use apus::Settings;
-use serde_json::Value;
+use apus_command_line::testing::ForeignLoad;
 
 use crate::harness::{Service, object, run, text};
 
@@ -13,29 +13,6 @@ fn file(content: &str) -> (PathBuf, tempfile::TempDir) {
     let path = folder.path().join("apus.toml");
     std::fs::write(&path, content).unwrap();
     (path, folder)
-}
-
-/// Runs a short experiment and returns its configuration.
-fn config(words: &[&str]) -> Value {
-    let usual = ["bench", "rtt", "--only", "udp", "--seconds", "0.01", "--runs", "1", "--json"];
-    let output = run(usual.iter().chain(words));
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    object(&output)["config"].clone()
-}
-
-#[test]
-fn arguments_override_the_file_and_the_file_overrides_the_defaults() {
-    let (path, _folder) =
-        file("poll = 'block'\nreceive_batch = 9\n[protocol]\nburst_bytes = 15000\n");
-    let path = path.to_str().unwrap();
-    assert_eq!(config(&[]).get("configuration"), None);
-    let configured = config(&["--config", path]);
-    assert_eq!(configured["poll"], "block");
-    let shown = configured["configuration"].as_str().unwrap();
-    for expected in ["poll = \"block\"; receive_batch = 9", "[protocol]; burst_bytes = 15000"] {
-        assert!(shown.contains(expected), "{shown}");
-    }
-    assert_eq!(config(&["--config", path, "--poll", "hybrid=7"])["poll"], "hybrid=7");
 }
 
 #[test]
@@ -104,4 +81,17 @@ fn the_file_of_tune_can_be_read() {
     assert!(written.contains("# throughput: bytes a second"), "{written}");
     let settings = Settings::read(path).unwrap_or_else(|error| panic!("{error}: {written}"));
     assert_eq!(json["config"]["recommended"]["toml"], settings.toml());
+}
+
+/// The record says what the neighbours did to the search.
+#[test]
+fn a_search_survives_a_foreign_load_on_every_core() {
+    let _load = ForeignLoad::on_every_core();
+    let output = run("tune --seconds 5 --runs 3 --goals latency --json".split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let phases = &object(&output)["phases"];
+    let count = |name: &str| phases[name].as_u64().unwrap_or_else(|| panic!("{phases}"));
+    assert!(count("measured") > 0 && count("disturbed") <= count("measured"), "{phases}");
+    let incidents = phases["incidents"].as_array().map_or(0, Vec::len) as u64;
+    assert!(incidents >= count("disturbed") + count("lost"), "{phases}");
 }

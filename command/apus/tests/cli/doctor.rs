@@ -133,8 +133,8 @@ impl Network {
     fn open(spec: &Spec) -> Option<Self> {
         let fabric = match Fabric::up(spec) {
             Ok(fabric) => fabric,
-            Err(Error::Fabric(refusal)) => {
-                eprintln!("SKIPPED: {refusal}");
+            Err(error @ Error::Unavailable { .. }) => {
+                eprintln!("SKIPPED: {error}");
                 return None;
             }
             Err(error) => panic!("{error}"),

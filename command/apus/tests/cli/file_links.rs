@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use crate::fabric::World;
 use crate::harness::{run, text};
+use crate::hosts::Hosts;
 
 /// Parts of what `/proc/PID/wchan` names while a program waits for the answer to a request of FUSE.
 const FUNCTIONS: [&str; 2] = ["request_wait", "fuse"];
@@ -61,10 +61,7 @@ fn programs_that_wait_for_a_link_can_be_killed_and_go_on_when_it_is_back() {
         eprintln!("SKIPPED: this kernel does not show where a program waits (/proc/PID/wchan)");
         return;
     }
-    let fabric = World::new();
-    if fabric.up("--nodes 2").is_none() {
-        return;
-    }
+    let Some(hosts) = Hosts::up() else { return };
     let folders = Folders::new();
     let (served, here) = (folders.path("served"), folders.path("here"));
     for name in ["known", "first", "second"] {
@@ -72,23 +69,23 @@ fn programs_that_wait_for_a_link_can_be_killed_and_go_on_when_it_is_back() {
     }
     let program = env!("CARGO_BIN_EXE_apus");
     let address = "10.77.0.1:4000";
-    let words = format!("exec h1 -- {program} fs serve {} --listen {address}", served.display());
-    let mut server = fabric
-        .fabric(&format!("{words} --trust 10.77.0.0/24"))
+    let words = format!("{program} fs serve {} --listen {address}", served.display());
+    let mut server = hosts
+        .command(0, &format!("{words} --trust 10.77.0.0/24"))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut line = String::new();
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, format!("listening on {address}\n"));
-    let words = format!("exec h2 -- {program} fs mount {address} {} --daemon", here.display());
-    let mounted = fabric.fabric(&words).output().unwrap();
+    let words = format!("{program} fs mount {address} {} --daemon", here.display());
+    let mounted = hosts.command(1, &words).output().unwrap();
     assert!(mounted.status.success(), "{}", text(&mounted.stderr));
     assert_eq!(fs::read(here.join("known")).unwrap(), b"known");
 
     let link = |state: &str| {
-        let words = format!("exec h1 -- ip link set fab0 {state}");
-        assert!(fabric.fabric(&words).status().unwrap().success());
+        let words = format!("ip link set fab0 {state}");
+        assert!(hosts.command(0, &words).status().unwrap().success());
     };
     link("down");
     assert_eq!(fs::read(here.join("known")).unwrap(), b"known", "leased: it needs no server");

@@ -1,15 +1,14 @@
-//! The harness: starts `apus` processes, and replaces programs of the system with scripts.
+//! The harness: starts `apus` processes.
 
-use std::env;
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+pub(crate) use apus_command_line::testing::{object, text, with_fake};
 
 /// Returns the command under test.
 pub(crate) fn apus() -> Command {
@@ -19,42 +18,6 @@ pub(crate) fn apus() -> Command {
 /// Runs the command to its end.
 pub(crate) fn run(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     apus().args(arguments).stdin(Stdio::null()).output().unwrap()
-}
-
-/// Parses standard output, all of which must be one JSON object.
-pub(crate) fn object(output: &Output) -> Value {
-    let text = text(&output.stdout);
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// Returns the output of a process as text.
-pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Returns a PATH on which a script replaces a program of the system. The script is written to `folder`.
-pub(crate) fn with_fake(folder: &Path, program: &str, script: &str) -> String {
-    let bin = folder.join("bin");
-    fs::create_dir_all(&bin).unwrap();
-    // A process of its own writes the script. A file cannot be executed while any process has it open for writing, and
-    // a child that another thread of this test is starting would inherit the open file.
-    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
-    let mut writer = Command::new("sh");
-    let written = writer.args(["-c", write]).arg(bin.join(program)).arg(script).status();
-    assert!(written.unwrap().success());
-    format!("{}:{}", bin.display(), env::var("PATH").unwrap())
-}
-
-/// Returns the message in `stderr` if it says that this machine lacks something that the test needs.
-pub(crate) fn skip_reason(stderr: &str) -> Option<&str> {
-    let reasons = [
-        "is not installed",
-        "may not create network namespaces",
-        "has no queueing",
-        "may not have threads at real-time priority",
-        "this takes two cores",
-    ];
-    reasons.iter().any(|reason| stderr.contains(reason)).then_some(stderr)
 }
 
 /// `apus serve` or `apus fs serve` in a process of its own. It is killed when the test ends, also by a failed assertion.

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::fabric::World;
 use crate::harness::{object, run, text};
+use crate::hosts::Hosts;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_apus");
 
@@ -17,9 +17,9 @@ struct Service(Child);
 
 impl Service {
     /// Starts a service. Returns `None`, with a message, if this machine does not allow raw sockets.
-    fn start(world: &World) -> Option<Self> {
-        let mut child = world
-            .fabric(&format!("exec h2 -- {PROGRAM} serve 10.77.0.2:4000 --driver raw"))
+    fn start(hosts: &Hosts) -> Option<Self> {
+        let mut child = hosts
+            .command(1, &format!("{PROGRAM} serve 10.77.0.2:4000 --driver raw"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -47,9 +47,9 @@ impl Drop for Service {
 }
 
 /// Returns `apus call` on the host h1.
-fn call(world: &World, more: &str) -> Command {
-    let mut command = world
-        .fabric(&format!("exec h1 -- {PROGRAM} call 10.77.0.2:4000 --driver raw --json {more}"));
+fn call(hosts: &Hosts, more: &str) -> Command {
+    let mut command =
+        hosts.command(0, &format!("{PROGRAM} call 10.77.0.2:4000 --driver raw --json {more}"));
     command.stdout(Stdio::piped());
     command
 }
@@ -66,19 +66,16 @@ fn assert_identical(result: &Value, count: u64) {
 
 #[test]
 fn processes_on_two_hosts_exchange_messages_of_all_sizes() {
-    let world = World::new();
-    if world.up("--nodes 2").is_none() {
-        return;
-    }
-    let Some(_service) = Service::start(&world) else { return };
+    let Some(hosts) = Hosts::up() else { return };
+    let Some(_service) = Service::start(&hosts) else { return };
     for size in [1, 1424, 40_001, 1_000_000] {
-        let output = call(&world, &format!("--size {size} --count 3")).output().unwrap();
+        let output = call(&hosts, &format!("--size {size} --count 3")).output().unwrap();
         assert_identical(&object(&output), 3);
     }
     // Twenty processes of one host at the same time, each with its own port and ids.
     let calls = |number: usize| {
         let size = [100, 1000, 10_000, 50_000][number % 4];
-        call(&world, &format!("--size {size} --count 10")).spawn().unwrap()
+        call(&hosts, &format!("--size {size} --count 10")).spawn().unwrap()
     };
     let processes: Vec<Child> = (0..20).map(calls).collect();
     for process in processes {
@@ -117,19 +114,4 @@ fn without_the_capability_the_command_gives_advice() {
         );
         assert!(!stderr.contains("any free port"), "advice that would not help: {stderr}");
     }
-}
-
-/// Without raw sockets the experiment reports the missing capability.
-#[test]
-fn a_benchmark_measures_apus_over_raw_ip() {
-    let output =
-        run("bench rtt --driver raw --only apus --seconds 0.05 --runs 1 --json".split(' '));
-    let stderr = text(&output.stderr);
-    if !output.status.success() && stderr.contains("CAP_NET_RAW") {
-        eprintln!("SKIPPED: {stderr}");
-        return;
-    }
-    let result = object(&output);
-    assert_eq!(result["config"]["driver"], "raw");
-    assert!(result["rows"][0]["samples"].as_u64().unwrap() > 0, "{result}");
 }

@@ -7,15 +7,12 @@ use std::process::Stdio;
 use crate::harness::{Service, apus, run, text};
 
 /// Commands that completions and man pages must contain.
-const COMMANDS: [&str; 15] = [
-    "demo",
+const COMMANDS: [&str; 12] = [
     "serve",
     "call",
-    "bench",
-    "lab",
-    "sim",
-    "fabric",
+    "fs",
     "decode",
+    "keys",
     "trace",
     "doctor",
     "tune",
@@ -31,10 +28,10 @@ fn completions_know_every_command_and_nothing_hidden() {
         let output = run(["completions", shell]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let script = text(&output.stdout);
-        for word in COMMANDS.iter().chain(&["rtt", "receivers", "keep-going"]) {
+        for word in COMMANDS.iter().chain(&["timeline", "receivers", "keep-going"]) {
             assert!(script.contains(word), "{shell}: {word}");
         }
-        assert!(!script.contains(apus_testbed::process::AGENT), "{shell}");
+        assert!(!script.contains(apus_measure::process::AGENT), "{shell}");
     }
 }
 
@@ -48,7 +45,7 @@ fn man_pages_are_written_for_every_command() {
         let page = fs::read_to_string(pages.join(format!("apus-{command}.1"))).unwrap();
         assert!(page.contains(".TH") && page.contains("Examples:"), "{command}: {page}");
     }
-    assert!(pages.join("apus-bench-rtt.1").exists());
+    assert!(pages.join("apus-trace-rtt.1").exists());
     let first = fs::read_to_string(pages.join("apus.1")).unwrap();
     assert_eq!(text(&run(["man"]).stdout), first);
 }
@@ -89,7 +86,7 @@ fn a_full_disk_is_an_error() {
 
 #[test]
 fn the_agent_command_is_hidden() {
-    let output = run([apus_testbed::process::AGENT]);
+    let output = run([apus_measure::process::AGENT]);
     assert_eq!(output.status.code(), Some(1), "the agent receives no task");
-    assert!(!text(&run(["--help"]).stdout).contains(apus_testbed::process::AGENT));
+    assert!(!text(&run(["--help"]).stdout).contains(apus_measure::process::AGENT));
 }

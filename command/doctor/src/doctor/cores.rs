@@ -5,7 +5,7 @@ use ::apus::PollMode;
 use super::finding::{Finding, Measurement};
 use super::host::SystemFiles;
 use super::measure::stall;
-use apus_testbed::machine;
+use apus_measure::machine;
 
 /// Checks the number of cores and the CPU quota.
 pub(super) fn check(host: &SystemFiles, threads: usize, poll: PollMode) -> Vec<Finding> {

@@ -6,7 +6,7 @@ use apus_socket::{Udp, UdpConfig};
 use super::finding::{Finding, Measurement};
 use super::host::SystemFiles;
 use super::measure::segments;
-use apus_bench::contenders::apus::{Path, builder, open};
+use apus_measure::exchange::{Path, builder, open};
 
 /// Checks the features. An endpoint detects a missing feature too, and works without it.
 pub(super) fn check(host: &SystemFiles) -> Vec<Finding> {

@@ -11,7 +11,7 @@ const CHECK: &str = "host-group";
 /// Processes that are named of each kind.
 const MAX_NAMED: usize = 5;
 
-/// Says who shares the link and who does not, if several processes may use one.
+/// Reports which processes share the link and which do not, if several use it.
 pub(super) fn check(snapshots: &[Snapshot]) -> Option<Finding> {
     // Of each process, whether all its endpoints with a link are in a group. Loopback has none.
     let mut processes: BTreeMap<u32, (&str, bool)> = BTreeMap::new();
@@ -53,7 +53,7 @@ pub(super) fn check(snapshots: &[Snapshot]) -> Option<Finding> {
     Some(finding)
 }
 
-/// Returns whether the endpoint's address is not that of the loopback device.
+/// Returns whether the endpoint's address is not on the loopback device.
 fn has_link(endpoint: &EndpointSnapshot) -> bool {
     !endpoint.address.ip().is_loopback()
 }

@@ -9,7 +9,7 @@ use nix::net::if_::{InterfaceFlags, if_nametoindex};
 
 use super::finding::{Finding, Measurement};
 use super::host::SystemFiles;
-use apus_testbed::fabric::Tool;
+use apus_measure::program;
 
 /// Location of the interfaces: sysfs(5), `Documentation/ABI/testing/sysfs-class-net`.
 const INTERFACES: &str = "/sys/class/net";
@@ -27,7 +27,7 @@ pub(super) fn check(host: &SystemFiles, peer: Option<SocketAddr>) -> Vec<Finding
     names.iter().flat_map(|name| of(host, name)).collect()
 }
 
-/// Returns the interface by which packets to `peer` leave; `None` if they stay on this host, or the route is unknown.
+/// Returns the interface that sends packets to `peer`; `None` if they stay on this host, or the route is unknown.
 pub(super) fn towards(peer: SocketAddr) -> Option<String> {
     let local = local_address(peer)?;
     let mut interfaces = getifaddrs().ok()?;
@@ -180,7 +180,7 @@ fn features(name: &str) -> Option<HashMap<String, bool>> {
 }
 
 fn ethtool(what: &str, name: &str) -> Option<String> {
-    let output = Command::new(Tool::Ethtool.find().ok()?)
+    let output = Command::new(program::find("ethtool")?)
         .args([what, name])
         .env("LC_ALL", "C")
         .output()

@@ -1,4 +1,4 @@
-//! Key checks: permissions, pairs and dates of the keys with which packets are sealed.
+//! Key checks: permissions, pairs and dates of the keys that seal packets.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use ::apus::security::{
 
 use super::finding::Finding;
 
-/// Days before the end of a certificate from which on it is a warning. Chosen by us: a rotation that is automatic comes
+/// Days before the end of a certificate when its finding becomes a warning. Chosen by us: a rotation that is automatic comes
 /// earlier, one by hand needs the time.
 const SOON: u64 = 14;
 
@@ -48,7 +48,7 @@ fn files(security: &SecuritySettings) -> Finding {
     }
 }
 
-/// When the certificate of this host begins and ends.
+/// Start and end of this host's certificate.
 fn dates(security: &SecuritySettings) -> Option<Finding> {
     const CHECK: &str = "certificate-dates";
     let chain = pem_certificates(security.certificate.as_deref()?).ok()?;

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use super::finding::{Finding, Measurement};
 use super::host::SystemFiles;
-use apus_testbed::machine;
+use apus_measure::machine;
 
 /// Duration of the observation. Chosen by us: thirty kernel ticks.
 const PERIOD: Duration = Duration::from_millis(300);
 
-/// Share of CPU time of other programs at which the finding is a warning. Chosen by us: one core of ten.
+/// Share of CPU time of other programs that makes the finding a warning. Chosen by us: one core of ten.
 const MAX_OTHER_LOAD: f64 = 0.10;
 
-/// Share of stolen time at which it is reported.
+/// Least share of stolen time that is reported.
 const MAX_STOLEN: f64 = 0.02;
 
 /// Kernel ticks per second: `USER_HZ`, 100 on all Linux systems.
@@ -149,7 +149,7 @@ fn stolen(before: &CpuSnapshot, after: &CpuSnapshot) -> Option<Finding> {
     )
 }
 
-/// Reports the recent time in which threads waited for a core or for memory; `None` if the kernel does not record it.
+/// Reports how long threads recently waited for a core or for memory; `None` if the kernel does not record it.
 fn pressure(host: &SystemFiles) -> Option<Finding> {
     const CHECK: &str = "pressure";
     /// Limit in percent of the last ten seconds. Chosen by us.

@@ -8,10 +8,10 @@
 //! | `host` | access to `/proc` and `/sys` |
 //! | `buffers`, `driver`, `power`, `cores`, `load`, `interface` | checks of this host |
 //! | `endpoints`, `groups` | checks of the processes on it that use apus |
-//! | `keys` | checks of the keys with which packets are sealed |
+//! | `keys` | checks of the keys that seal packets |
 //! | `peer` | checks of the path to a peer |
 //! | `measure` | measurements |
-//! | `finding`, `report` | severity and presentation |
+//! | `finding`, `report`, `advice` | severity and presentation |
 //!
 //! # Invariants
 //!
@@ -20,6 +20,7 @@
 //! - **DOCTOR-2** All of `/proc` and `/sys` is read through [`SystemFiles`].
 //! - **DOCTOR-3** No check fails because a file, a program or a privilege is missing; its finding contains less.
 
+mod advice;
 mod buffers;
 mod cores;
 mod driver;
@@ -35,6 +36,7 @@ mod peer;
 mod power;
 mod report;
 
+pub use advice::advice;
 pub use finding::{Finding, Measurement, Severity};
 pub use host::SystemFiles;
 pub use peer::{Listener, PORT};
@@ -45,35 +47,44 @@ use std::path::PathBuf;
 
 use ::apus::PollMode;
 use ::apus::security::SecuritySettings;
+use clap::Args;
 use serde_json::{Map, Value, json};
 
+use apus_measure::error::{Error, require};
+use apus_report::experiment::defaults;
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, named};
-use apus_testbed::error::{Error, require};
 
-/// Parameters of an examination.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+// DoctorOptions of an examination. The command explains it, so this type has no documentation comment.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[allow(missing_docs, reason = "it would replace the command's explanation")]
+pub struct DoctorOptions {
     /// Other end of a path, which runs a [`Listener`] or an apus service.
+    #[arg(skip)]
     pub peer: Option<SocketAddr>,
-    /// Number of application threads that wait for messages at the same time: 1 to 1024.
+    /// Number of application threads that wait for messages at the same time: 1 to 1024
+    #[arg(long, value_name = "THREADS", default_value_t = 1, allow_negative_numbers = true)]
     pub threads: usize,
-    /// Waiting mode of these threads.
+    /// How these threads wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and
+    /// then sleeps (`hybrid` alone: 50)
+    #[arg(long, value_name = "MODE", default_value_t = PollMode::default())]
     pub poll: PollMode,
-    /// The keys that endpoints of this host use, if their packets are sealed.
+    /// Keys of this host's endpoints, if their packets are sealed.
+    #[arg(skip)]
     pub security: Option<SecuritySettings>,
-    /// Folder whose files replace the system's; see [`SystemFiles`].
+    /// Read the files below this directory instead of /proc and /sys
+    #[arg(long, value_name = "DIR", hide = true)]
     pub root: Option<PathBuf>,
 }
 
-impl Default for Options {
+impl Default for DoctorOptions {
     /// This host, with one thread in the default poll mode.
     fn default() -> Self {
-        Self { peer: None, threads: 1, poll: PollMode::default(), security: None, root: None }
+        defaults()
     }
 }
 
-impl Options {
+impl DoctorOptions {
     fn check(&self) -> Result<(), Error> {
         let threads = (1..=1024).contains(&self.threads);
         require(threads, "threads", "1 to 1024 threads may wait; try 4")?;
@@ -95,10 +106,10 @@ impl Options {
 /// # Errors
 ///
 /// An option is out of range, or the system refuses a socket.
-pub fn run(options: &Options) -> Result<DoctorReport, Error> {
+pub fn run(options: &DoctorOptions) -> Result<DoctorReport, Error> {
     options.check()?;
     let host = SystemFiles::new(options.root.clone());
-    let Options { peer, threads, poll, .. } = *options;
+    let DoctorOptions { peer, threads, poll, .. } = *options;
     let progress = Progress::of(if peer.is_some() { 8 } else { 7 });
     let mut findings = Vec::new();
     // First, since the other checks use CPU time themselves.
@@ -134,9 +145,9 @@ mod tests {
     #[test]
     fn values_out_of_range_are_named() {
         let wrong = [
-            Options { threads: 0, ..Options::default() },
-            Options { peer: Some(([127, 0, 0, 1], 0).into()), ..Options::default() },
-            Options { root: Some("/no/such/folder".into()), ..Options::default() },
+            DoctorOptions { threads: 0, ..DoctorOptions::default() },
+            DoctorOptions { peer: Some(([127, 0, 0, 1], 0).into()), ..DoctorOptions::default() },
+            DoctorOptions { root: Some("/no/such/folder".into()), ..DoctorOptions::default() },
         ];
         let messages = wrong.map(|options| options.check().unwrap_err().to_string());
         insta::assert_snapshot!(messages.join("\n"), @r"

@@ -5,7 +5,7 @@ use ::apus::PollMode;
 use super::finding::{Finding, Measurement};
 use super::host::SystemFiles;
 use super::measure::{pace, wakeup};
-use apus_testbed::clock;
+use apus_measure::clock;
 
 /// Clock sources that are read without a system call, on all architectures: the kernel's `vdso_clock_mode`.
 const FAST: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "riscv_clocksource"];

@@ -3,11 +3,11 @@
 use apus::Settings;
 
 use super::evidence::Decision;
-use super::options::Options;
+use super::options::TuneOptions;
 use apus_report::result::Outcome;
 
 /// Returns the head of the file: what was measured, where and how.
-pub(super) fn preamble(options: &Options, outcome: &Outcome) -> Vec<String> {
+pub(super) fn preamble(options: &TuneOptions, outcome: &Outcome) -> Vec<String> {
     let Outcome { version, commit, machine, notes, .. } = outcome;
     let mut lines = vec![
         "Settings of apus for this host, found by `apus tune`. Use: `apus serve --config FILE`,"

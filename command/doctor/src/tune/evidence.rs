@@ -46,7 +46,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Compares the figures of each round with those of the current value in the same round; figures have the numbers of
+    /// Compares the figures of each round with the current value's figures in the same round; figures have the numbers of
     /// their rounds. `others` is the number of values compared with it; the confidence of each is raised accordingly
     /// (Bonferroni).
     pub(super) fn of(
@@ -122,7 +122,7 @@ impl Candidate {
 }
 
 impl Decision {
-    /// Selects the best of the values that may be recommended, or an earlier one that is worse by less than the minimum
+    /// Selects the best value that may be recommended, or an earlier value that is worse by less than the minimum
     /// gain, since values are ordered by cost. Keeps the current value, which is the first one, if no other may be
     /// recommended.
     pub(super) fn between(setting: &'static str, candidates: Vec<Candidate>) -> Self {

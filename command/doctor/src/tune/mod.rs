@@ -1,7 +1,7 @@
 //! Tune: finds the settings that suit this host by measurement.
 //!
 //! The search compares one setting after the other. In each round all values of the setting are measured in turn with
-//! the experiments of [`apus_bench::contest`], and compared with the current value of the same round. A value is
+//! the exchanges of [`apus_measure`], and compared with the current value of the same round. A value is
 //! recommended if it is proven to be better for one goal and not proven to be worse for any. Among several, the
 //! cheapest is selected, and the search continues with it. The result is a file for [`apus::Settings`] with the
 //! evidence in comments. `apus tune` is its command line.
@@ -20,18 +20,18 @@ mod search;
 mod setting;
 
 pub use evidence::{Candidate, Decision, Effect};
-pub use options::{Goal, Options};
+pub use options::{Goal, TuneOptions};
 
 use std::fmt;
 
 use ::apus::Settings;
 use serde_json::{Value, json};
 
+use apus_measure::error::Error;
+use apus_measure::machine::Cores;
+use apus_measure::process::Spawner;
 use apus_report::result::{Figure, Outcome, Row, Table};
 use apus_report::stats::Paired;
-use apus_testbed::error::Error;
-use apus_testbed::machine::Cores;
-use apus_testbed::process::Spawner;
 
 /// Result of a search.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct Findings {
 /// # Errors
 ///
 /// An option is out of range, or nothing could be measured.
-pub fn run(options: &Options, spawner: &Spawner) -> Result<Findings, Error> {
+pub fn run(options: &TuneOptions, spawner: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let cores = Cores::choose();
     let mut outcome = Outcome::new("tune", options.config());
@@ -65,7 +65,7 @@ pub fn run(options: &Options, spawner: &Spawner) -> Result<Findings, Error> {
     outcome.notes = found.notes;
     outcome.notes.push(
         "both sides ran on this host, over UDP and its loopback interface; settings that depend on the network between \
-         hosts are compared with `apus bench sweep --launch ssh`"
+         hosts are compared with `apus-lab bench sweep --launch ssh`"
             .to_owned(),
     );
     outcome.notes.extend(cores.note());

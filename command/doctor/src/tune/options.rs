@@ -4,35 +4,39 @@ use std::fmt;
 use std::str::FromStr;
 
 use apus::Settings;
+use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use apus_bench::contest::{self, Contest};
+use apus_measure::error::{Error, require};
+use apus_measure::exchange::{Calls, Exchange, Pair, Path};
+use apus_measure::plan::Replies;
+use apus_report::experiment::defaults;
 use apus_report::result::named;
-use apus_testbed::error::{Error, require};
 
-/// Parameters of a search.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Options {
-    /// Goals to improve. A value that is worse for any of them is not recommended.
+// TuneOptions of a search. The command explains it, so this type has no documentation comment.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[allow(missing_docs, reason = "it would replace the command's explanation")]
+pub struct TuneOptions {
+    /// Goals to improve: `latency` (short calls, one at a time), `rate` (short calls, many at a time),
+    /// `throughput` (long messages)
+    #[arg(long, value_name = "GOALS", value_delimiter = ',', default_values_t = [Goal::Latency, Goal::Rate])]
     pub goals: Vec<Goal>,
-    /// Time limit for the whole search in seconds: 5 to 86400. The first setting is decided all the same.
+    /// Seconds for everything together: 5 to 86400; on a busy machine it takes longer until the first setting is decided
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// Rounds in which all values of a setting are measured: 3 to 100.
+    /// Rounds of all values of a setting, 3 to 100; fewer if the time is over
+    #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
-    /// Settings with which the search begins.
+    /// Settings with which the search starts.
+    #[arg(skip)]
     pub settings: Settings,
 }
 
-impl Default for Options {
+impl Default for TuneOptions {
     /// Latency and rate of short calls, in one minute.
     fn default() -> Self {
-        Self {
-            goals: vec![Goal::Latency, Goal::Rate],
-            seconds: 60.0,
-            runs: 5,
-            settings: Settings::default(),
-        }
+        defaults()
     }
 }
 
@@ -51,12 +55,31 @@ pub enum Goal {
 impl Goal {
     const ALL: [Self; 3] = [Self::Latency, Self::Rate, Self::Throughput];
 
-    /// The experiment that measures it.
-    pub(super) const fn experiment(self) -> &'static Contest {
+    /// Returns the exchange that measures it.
+    pub(super) const fn exchange(self) -> Exchange {
+        let calls = match self {
+            Self::Latency => Calls::OneByOne,
+            Self::Rate => Calls::Many(Replies::Echo),
+            Self::Throughput => Calls::Many(Replies::Short),
+        };
+        Exchange { calls, path: Path::Udp }
+    }
+
+    /// Returns the payload bytes of a request, and the number of outstanding requests.
+    pub(super) const fn load(self) -> (usize, usize) {
         match self {
-            Self::Latency => &contest::RTT,
-            Self::Rate => &contest::RATE,
-            Self::Throughput => &contest::THROUGHPUT,
+            Self::Latency => (100, 1),
+            Self::Rate => (100, 64),
+            Self::Throughput => (500_000, 8),
+        }
+    }
+
+    /// Returns the value of its figure.
+    pub(super) fn value(self, pair: &Pair) -> f64 {
+        match self {
+            Self::Latency => pair.client.latency.p50 as f64 / 1e3,
+            Self::Rate => pair.krps(),
+            Self::Throughput => pair.gbps(),
         }
     }
 
@@ -104,12 +127,12 @@ impl FromStr for Goal {
     }
 }
 
-impl Options {
+impl TuneOptions {
     /// Checks that each value is in its range.
     ///
     /// # Errors
     ///
-    /// The first value out of range, with one that is accepted.
+    /// Names the first value out of range, and a value that is accepted.
     pub fn check(&self) -> Result<(), Error> {
         let seconds = (5.0..=86_400.0).contains(&self.seconds);
         require(seconds, "seconds", "a search takes 5 to 86400 seconds; try 60")?;
@@ -134,9 +157,9 @@ mod tests {
     #[test]
     fn values_out_of_range_are_named() {
         let wrong = [
-            Options { seconds: 1.0, ..Options::default() },
-            Options { runs: 2, ..Options::default() },
-            Options { goals: Vec::new(), ..Options::default() },
+            TuneOptions { seconds: 1.0, ..TuneOptions::default() },
+            TuneOptions { runs: 2, ..TuneOptions::default() },
+            TuneOptions { goals: Vec::new(), ..TuneOptions::default() },
         ];
         let messages = wrong.map(|options| options.check().unwrap_err().to_string());
         insta::assert_snapshot!(messages.join("\n"), @r"
@@ -144,7 +167,7 @@ mod tests {
         runs: there are 3 to 100 rounds; try 5
         goals: there is at least one goal; try latency,rate
         ");
-        Options::default().check().unwrap();
+        TuneOptions::default().check().unwrap();
     }
 
     #[test]

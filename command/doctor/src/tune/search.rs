@@ -5,21 +5,21 @@ use std::time::{Duration, Instant};
 use apus::{Engine, Settings};
 
 use super::evidence::{Candidate, Decision, Effect};
-use super::options::{Goal, Options};
+use super::options::{Goal, TuneOptions};
 use super::setting::{SETTINGS, Setting};
-use apus_bench::contenders::contender::Plan;
+use apus_measure::error::Error;
+use apus_measure::machine::{self, Cores};
+use apus_measure::plan::{Plan, poll_on};
+use apus_measure::process::Spawner;
+use apus_measure::repeat::Repeater;
 use apus_report::progress::Progress;
-use apus_testbed::error::Error;
-use apus_testbed::machine::{self, Cores};
-use apus_testbed::process::Spawner;
-use apus_testbed::repeat::Repeater;
 
 /// Result of the search.
 pub(super) struct SearchResult {
     pub(super) settings: Settings,
     pub(super) decisions: Vec<Decision>,
     pub(super) notes: Vec<String>,
-    /// What became of the measurements.
+    /// Record of the measurements.
     pub(super) repeater: Repeater,
 }
 
@@ -40,7 +40,7 @@ const MIN_ROUNDS: usize = 3;
 ///
 /// An error that another measurement cannot change.
 pub(super) fn run(
-    options: &Options,
+    options: &TuneOptions,
     spawner: &Spawner,
     cores: Cores,
 ) -> Result<SearchResult, Error> {
@@ -109,7 +109,7 @@ impl ValueRuns {
 }
 
 /// Returns the number of measurements that a setting takes.
-fn measurements(setting: &Setting, settings: &Settings, options: &Options) -> usize {
+fn measurements(setting: &Setting, settings: &Settings, options: &TuneOptions) -> usize {
     setting.candidates(settings).len() * setting.goals(&options.goals).len() * options.runs
 }
 
@@ -136,7 +136,7 @@ impl Search<'_> {
         &mut self,
         setting: &Setting,
         settings: &Settings,
-        options: &Options,
+        options: &TuneOptions,
         left: usize,
     ) -> Result<Result<Decision, String>, Error> {
         const LATE: &str = "the time limit was reached";
@@ -161,7 +161,7 @@ impl Search<'_> {
                 return Ok(Err(LATE.to_owned()));
             }
             for turn in 0..runs.len() {
-                // Each round begins with another value, so that disturbances affect all values alike.
+                // Each round starts with another value, so that disturbances affect all values alike.
                 let index = (round + turn) % runs.len();
                 let runs = &mut runs[index];
                 let what = format!(
@@ -239,8 +239,8 @@ struct Measure<'a> {
 }
 
 impl Measure<'_> {
-    /// Returns the figure of a goal with these settings, and updates the time that a measurement takes beyond the one that
-    /// counts.
+    /// Returns the figure of a goal with these settings, and updates the average overhead of a
+    /// measurement.
     fn figure(
         &self,
         goal: Goal,
@@ -248,37 +248,30 @@ impl Measure<'_> {
         cores: Cores,
         overhead: &mut Duration,
     ) -> Result<f64, Error> {
-        let experiment = goal.experiment();
-        let usual = (experiment.defaults)();
-        let poll = apus_bench::contenders::contender::poll_on(
-            self.cores,
-            settings.poll.unwrap_or_default(),
-        );
+        let (size, outstanding) = goal.load();
         let plan = Plan {
-            size: usual.size,
-            outstanding: usual.outstanding,
-            poll,
+            size,
+            outstanding,
+            poll: poll_on(self.cores, settings.poll.unwrap_or_default()),
             settings: settings.clone(),
             warmup: self.each / 10,
             measure: self.each,
-            seed: usual.repetition.seed,
+            seed: 1,
             raw: false,
             keys: None,
         };
         let began = Instant::now();
-        let figures = experiment.apus_alone(&plan, self.spawner, cores)?;
+        let pair = goal.exchange().measure(&plan, self.spawner, cores)?;
         let took = began.elapsed().saturating_sub(self.each.mul_f64(1.1));
         // Moving average.
         *overhead = (*overhead + took) / 2;
-        let figure = figures.into_iter().find(|(name, _)| *name == goal.figure());
-        let value = figure
-            .map(|(_, reading)| reading.value())
-            .filter(|value| value.is_finite() && *value > 0.0);
-        value.ok_or_else(|| {
-            Error::Peer(format!(
-                "no call was completed in {:?} for {goal}; try more --seconds",
-                self.each
-            ))
-        })
+        let value = goal.value(&pair);
+        if value.is_finite() && value > 0.0 {
+            return Ok(value);
+        }
+        let each = self.each;
+        Err(Error::Peer(format!(
+            "no call was completed in {each:?} for {goal}; try more --seconds"
+        )))
     }
 }

@@ -1,7 +1,7 @@
 //! Settings of the search, and their values.
 //!
 //! These matter on a single host. Settings that depend on the network, for instance the number of priorities or the
-//! granted bytes, are compared on the network with `apus bench sweep --launch ssh`.
+//! granted bytes, are compared on the network with `apus-lab bench sweep --launch ssh`.
 
 use apus::{EndpointBuilder, Settings};
 
@@ -80,7 +80,7 @@ fn parameter(settings: &mut Settings, name: &str, value: &str) {
 }
 
 impl Setting {
-    /// Returns those of `requested` that the setting can affect.
+    /// Returns the goals in `requested` that the setting can affect.
     pub(super) fn goals(&self, requested: &[Goal]) -> Vec<Goal> {
         requested.iter().copied().filter(|goal| self.goals.contains(goal)).collect()
     }

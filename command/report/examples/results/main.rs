@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo build --release
-//! cargo run --release -p apus-report --example results -- measure target/release/apus     # all tables; or NAME...
+//! cargo run --release -p apus-report --example results -- measure target/release/apus-lab     # all tables; or NAME...
 //! cargo run --release -p apus-report --example results -- write > docs/results/tables.md
 //! ```
 //!
@@ -52,7 +52,7 @@ fn measure(folder: &Path, apus: &Path, names: &[&str]) -> Result<(), String> {
     let selected = known.iter().filter(|one| names.is_empty() || names.contains(&&*one.name));
     let mut failed = Vec::new();
     for one in selected {
-        eprintln!("apus {}", one.command);
+        eprintln!("apus-lab {}", one.command);
         if let Err(error) = store(apus, &one.command, &page::file(folder, &one.name)) {
             eprintln!("{}: {error}", one.name);
             failed.push(one.name.clone());

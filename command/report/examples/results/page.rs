@@ -55,7 +55,7 @@ fn three() -> i32 {
 pub(crate) struct ResultEntry {
     /// The file is `docs/results/NAME.json`.
     pub(crate) name: String,
-    /// Arguments of `apus`, without `--json`.
+    /// Arguments of `apus-lab`, without `--json`.
     pub(crate) command: String,
     /// Distinguishes the results of one table; empty for a single result.
     #[serde(default)]
@@ -113,7 +113,7 @@ and the machine. To measure and write the page anew:
 
 ```sh
 cargo build --release
-cargo run --release -p apus-report --example results -- measure target/release/apus
+cargo run --release -p apus-report --example results -- measure target/release/apus-lab
 cargo run --release -p apus-report --example results -- write > docs/results/tables.md
 ```
 
@@ -139,10 +139,11 @@ fn section(folder: &Path, table: &Table) -> Result<String, String> {
         let _ = write!(text, "\n{}\n", table.words);
     }
     for (_, one) in &stored {
-        let _ = write!(text, "\n`apus {}`: {}, {}.\n", one.command, one.date, origin(&one.result));
+        let _ =
+            write!(text, "\n`apus-lab {}`: {}, {}.\n", one.command, one.date, origin(&one.result));
     }
     for command in missing {
-        let _ = write!(text, "\nNot measured: `apus {command}`.\n");
+        let _ = write!(text, "\nNot measured: `apus-lab {command}`.\n");
     }
     if !stored.is_empty() {
         text += &rows(table, &stored);

@@ -176,7 +176,7 @@ fn in_words(base: &Base) -> String {
 pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Setting]) -> String {
     let fabric = &options.fabric;
     let list: Vec<String> = options.transports.iter().map(ToString::to_string).collect();
-    let mut words = vec![format!("apus bench {name}")];
+    let mut words = vec![format!("apus-lab bench {name}")];
     let mut add = |option: &str, value: String| {
         words.push(format!("--{option} {}", quoted(&value)));
     };
@@ -242,7 +242,7 @@ mod tests {
         let varied = ["load=0.5,0.8".parse().unwrap()];
         let line = command("sweep", &venue, &options, &varied);
         assert!(
-            line.starts_with("apus bench sweep --workload 'my sizes.cdf' --truncate "),
+            line.starts_with("apus-lab bench sweep --workload 'my sizes.cdf' --truncate "),
             "{line}"
         );
         for part in [

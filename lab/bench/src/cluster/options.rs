@@ -11,11 +11,11 @@ use tempfile::TempDir;
 
 use super::external::ExternalTransport;
 use super::kill;
-use crate::contenders::contender::Plan;
 use crate::contenders::keys::ThrowAwayKeys;
 use crate::contenders::transport::{self, Apus};
 use crate::options::{Repetition, workload};
 use crate::slowdown::OURS;
+use apus_measure::plan::Plan;
 use apus_report::experiment::defaults;
 use apus_testbed::error::{Doing, Error, require};
 use apus_testbed::fabric::Spec;

@@ -91,7 +91,7 @@ impl Setting {
         for setting in settings {
             let [value] = &setting.values[..] else {
                 let problem = format!(
-                    "{setting}: only one value can be measured at a time; `apus bench sweep` measures all of them"
+                    "{setting}: only one value can be measured at a time; `apus-lab bench sweep` measures all of them"
                 );
                 return Err(Error::Option { option: "param", problem });
             };
@@ -235,7 +235,7 @@ mod tests {
         let several = [Setting::from_str("load=0.5,0.8").unwrap()];
         let problem =
             Setting::apply_all(&several, &mut Options::default()).unwrap_err().to_string();
-        assert!(problem.contains("apus bench sweep"), "{problem}");
+        assert!(problem.contains("apus-lab bench sweep"), "{problem}");
     }
 
     #[test]

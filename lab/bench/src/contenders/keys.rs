@@ -17,13 +17,19 @@ pub struct ThrowAwayKeys {
 }
 
 impl ThrowAwayKeys {
+    /// Returns the keys that [`ThrowAwayKeys::create`] has made in `folder`.
+    #[must_use]
+    pub fn in_folder(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
     /// Makes keys in `folder`, which exists.
     ///
     /// # Errors
     ///
     /// A file cannot be written.
     pub fn create(folder: &Path) -> Result<Self, Error> {
-        let keys = Self { folder: folder.to_owned() };
+        let keys = Self::in_folder(folder);
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)
             .map_err(|error| Error::endpoint("draw a secret".to_owned(), error))?;

@@ -2,13 +2,13 @@
 //!
 //! A [`Contender`](contender::Contender) moves messages between a client and a server; each
 //! experiment measures several of them in turn. apus is used through its public interface, as by an
-//! application. The baselines are UDP, TCP and unix sockets, as fast as we can make them.
+//! application. [`apus_measure`] has the plan, the meter and the exchange of two endpoints. The baselines are UDP, TCP and unix sockets, as fast as we can make them.
 //!
 //! ```text
-//!   contender, meter    interface of a contender, and its measurement
+//!   contender           interface of a contender
 //!   apus, baseline      one request type, one client, one server
+//!   keys                throw-away keys of the contenders that encrypt
 //!   shared_words        memory that two processes map, as atomics
-//!   ping_pong           the exchange loop that all of them share
 //!   transport, load     requests and replies of any size between many hosts; open and closed loops
 //! ```
 
@@ -17,8 +17,6 @@ pub mod baseline;
 pub mod contender;
 pub mod keys;
 pub mod load;
-pub mod meter;
-pub mod ping_pong;
 #[allow(unsafe_code, reason = "memory that two processes map")]
 pub mod shared_words;
 pub mod transport;

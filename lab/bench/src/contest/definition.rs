@@ -4,19 +4,11 @@ use clap::Command;
 
 use super::options::Options;
 use super::reading::Reading;
-use crate::contenders::contender::{Contender, Side};
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::Pair;
 
 /// The figure that compares numbers of shards: nanoseconds of processor time per reply, of both sides.
 pub(super) const COST: &str = "cpu_ns_per_rpc";
-
-/// The observations of both sides of one contender in one run.
-#[derive(Clone, Debug)]
-pub struct Pair {
-    /// The side that asked.
-    pub client: Side,
-    /// The side that answered.
-    pub server: Side,
-}
 
 /// A contest: its contenders and the figures that are compared.
 #[derive(Debug)]

@@ -13,12 +13,13 @@
 //! Threads sleep while they wait unless another way is requested: that is when handing over costs most, and all threads
 //! of the server share a core.
 
-use super::definition::{Contest, Pair};
+use super::definition::Contest;
 use super::options::Options;
 use super::reading::Reading;
 use crate::contenders::apus::{ReceiveMode, counters};
 use crate::contenders::contender::Contender;
 use ::apus::PollMode;
+use apus_measure::exchange::Pair;
 
 /// Small requests, one at a time, to servers with 1 to 4 receiving threads.
 pub static HANDOFF: Contest = Contest {
@@ -27,7 +28,7 @@ pub static HANDOFF: Contest = Contest {
     more: "How often a message crosses from the thread that received it to the one that waits \
            for it: never when the receiver polls itself, exactly once when another thread \
            does. Needless wake-ups are counted too.",
-    example: "apus bench handoff --seconds 1",
+    example: "apus-lab bench handoff --seconds 1",
     defaults: || {
         let mut options = Options::new(64, 1);
         options.repetition.poll = PollMode::Block;

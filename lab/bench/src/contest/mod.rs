@@ -13,7 +13,7 @@ mod rounds;
 mod rtt;
 mod throughput;
 
-pub use definition::{Contest, Pair};
+pub use definition::Contest;
 pub use handoff::HANDOFF;
 pub use options::Options;
 pub use rate::RATE;

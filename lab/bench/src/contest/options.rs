@@ -7,8 +7,8 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::contenders::contender::Plan;
 use crate::options::Repetition;
+use apus_measure::plan::Plan;
 use apus_report::experiment::{config, defaults};
 use apus_testbed::error::{Error, require};
 

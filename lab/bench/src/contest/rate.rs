@@ -1,13 +1,14 @@
 //! The rate contest: small requests per second with one core on each side.
 
-use super::definition::{COST, Contest, Pair};
+use super::definition::{COST, Contest};
 use super::options::Options;
 use super::reading::Reading;
-use crate::contenders::apus::{
-    Apus, Calls, Path, SealedApus, Sharded, TracedApus, engine_counters,
-};
+use crate::contenders::apus::{SealedApus, Sharded, TracedApus};
 use crate::contenders::baseline::{SendMode, Tcp, Tls, UdpGsoEcho};
-use crate::contenders::contender::{Contender, Replies, Side};
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::Pair;
+use apus_measure::exchange::{Calls, Exchange, Path, engine_counters};
+use apus_measure::plan::{Replies, Side};
 
 /// Small requests with replies of the same size, many of them outstanding.
 pub static RATE: Contest = Contest {
@@ -18,7 +19,7 @@ pub static RATE: Contest = Contest {
            sockets that send up to 64 packets in a call and do nothing else: the ceiling. With \
            --shards, endpoints with that many shards and threads on each side, both sides on all \
            cores, are compared by replies per second of processor time.",
-    example: "apus bench rate --size 100 --outstanding 64",
+    example: "apus-lab bench rate --size 100 --outstanding 64",
     defaults: || Options::new(100, 64),
     contenders,
     has_shards: true,
@@ -35,7 +36,7 @@ pub static RATE: Contest = Contest {
     ],
 };
 
-const APUS: Apus = Apus { calls: Calls::Many(Replies::Echo), path: Path::Udp };
+const APUS: Exchange = Exchange { calls: Calls::Many(Replies::Echo), path: Path::Udp };
 
 fn contenders(shards: &[usize]) -> Vec<Box<dyn Contender>> {
     let mut contenders: Vec<Box<dyn Contender>> = vec![
@@ -56,13 +57,13 @@ fn contenders(shards: &[usize]) -> Vec<Box<dyn Contender>> {
 
 fn figures(pair: &Pair) -> Vec<(&'static str, Reading)> {
     let Pair { client, server } = pair;
-    let per_ns = client.messages as f64 / client.elapsed as f64;
+    let krps = pair.krps();
     // Cores in use, of both sides; 2 if both spin.
     let busy = |side: &Side| side.cpu as f64 / side.elapsed as f64;
     let mut figures = vec![
-        ("krps", Reading::Each(per_ns * 1e6)),
+        ("krps", Reading::Each(krps)),
         ("p99_us", Reading::Each(client.latency.p99 as f64 / 1e3)),
-        (COST, Reading::Each((busy(client) + busy(server)) / per_ns)),
+        (COST, Reading::Each((busy(client) + busy(server)) / krps * 1e6)),
     ];
     let sum = |name| {
         let counts = [client, server].map(|side| side.counters.get(name).copied());

@@ -7,7 +7,7 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::definition::{COST, Contest, Pair};
+use super::definition::{COST, Contest};
 use super::handoff::HANDOFF;
 use super::options::Options;
 use super::rate::RATE;
@@ -15,9 +15,11 @@ use super::reading::Reading;
 use super::rtt::RTT;
 use super::throughput::THROUGHPUT;
 use crate::contenders::apus::Sharded;
-use crate::contenders::contender::{Contender, Plan, Side};
+use crate::contenders::contender::Contender;
 use crate::contenders::keys::ThrowAwayKeys;
 use crate::options::{check_only, none_left};
+use apus_measure::exchange::Pair;
+use apus_measure::plan::{Plan, Side};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, Ratio, Row};
@@ -43,24 +45,6 @@ impl Contest {
         let outcome = run(self, options, host)?;
         Ok(Findings::new(outcome, self.about, self.more).with_all(Vec::new(), Vec::new(), []))
     }
-
-    /// Measures apus alone in one run, as the plan sets it up. Returns its figures by name.
-    ///
-    /// # Errors
-    ///
-    /// A side failed.
-    pub fn apus_alone(
-        &self,
-        plan: &Plan,
-        host: &Spawner,
-        cores: Cores,
-    ) -> Result<Vec<(&'static str, Reading)>, Error> {
-        let contenders = (self.contenders)(&[]);
-        let apus = contenders.iter().find(|each| each.name() == "apus");
-        let apus = apus.unwrap_or(&contenders[0]);
-        let pair = measure(self, &**apus, (plan, &[]), host, cores)?;
-        Ok((self.figures)(&pair))
-    }
 }
 
 /// The details of an agent's task.
@@ -79,7 +63,7 @@ struct Details {
 fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
     let shards_fit = options.shards.is_empty() || contest.has_shards;
-    require(shards_fit, "shards", "only `apus bench rate` compares numbers of shards")?;
+    require(shards_fit, "shards", "only `apus-lab bench rate` compares numbers of shards")?;
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let runs = options.repetition.runs;
@@ -87,7 +71,10 @@ fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, 
     // Removed at the end of the contest.
     let folder = options.sealed.then(tempfile::tempdir).transpose();
     let folder = folder.doing(|| "make a folder for throw-away keys".to_owned())?;
-    plan.keys = folder.as_ref().map(|folder| ThrowAwayKeys::create(folder.path())).transpose()?;
+    if let Some(folder) = &folder {
+        ThrowAwayKeys::create(folder.path())?;
+        plan.keys = Some(folder.path().to_owned());
+    }
     let mut outcome = Outcome::new(contest.name, options.config());
     let contenders = selected(contest, options, &plan, &mut outcome.notes)?;
     outcome.notes.extend(cores.note());
@@ -164,9 +151,9 @@ fn measure(
         false => cores,
     };
     let contender = contender.name();
-    let task = |side, core, server| Task {
+    let task = |side: &str, server| Task {
         name: format!("{contender} {side}"),
-        core,
+        core: None,
         bind: None,
         job: JOB.to_owned(),
         details: json!(Details {
@@ -177,11 +164,7 @@ fn measure(
             server,
         }),
     };
-    let mut server = host.start(task("server", cores.server, None))?;
-    let address = server.address()?;
-    let client = host.start(task("client", cores.client, Some(address)))?;
-    let client = client.result(plan.duration())?;
-    let pair = Pair { client, server: server.stop()? };
+    let pair = Pair::measure(plan, host, cores, task)?;
     if (contest.figures)(&pair).iter().all(|(_, reading)| reading.value().is_finite()) {
         return Ok(pair);
     }

@@ -1,11 +1,14 @@
 //! The round trip contest: the time of one request and its reply.
 
-use super::definition::{Contest, Pair};
+use super::definition::Contest;
 use super::options::Options;
 use super::reading::Reading;
-use crate::contenders::apus::{Apus, Calls, Path, SealedApus, TracedApus};
+use crate::contenders::apus::{SealedApus, TracedApus};
 use crate::contenders::baseline::{SendMode, Tcp, Tls, Udp};
-use crate::contenders::contender::{Contender, Replies};
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::Pair;
+use apus_measure::exchange::{Calls, Exchange, Path};
+use apus_measure::plan::Replies;
 
 /// One client, one server, one request at a time.
 pub static RTT: Contest = Contest {
@@ -14,7 +17,7 @@ pub static RTT: Contest = Contest {
     more: "The time from a request to its reply, over apus, over a bare UDP socket (unconnected, \
            the cheapest way to talk to many peers, and connected) and over TCP. Packets have the \
            same size on the wire.",
-    example: "apus bench rtt --size 100 --seconds 1",
+    example: "apus-lab bench rtt --size 100 --seconds 1",
     defaults: || Options::new(100, 1),
     contenders,
     has_shards: false,
@@ -30,7 +33,7 @@ pub static RTT: Contest = Contest {
     ],
 };
 
-const APUS: Apus = Apus { calls: Calls::OneByOne, path: Path::Udp };
+const APUS: Exchange = Exchange { calls: Calls::OneByOne, path: Path::Udp };
 
 fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
     vec![

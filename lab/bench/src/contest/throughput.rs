@@ -1,11 +1,14 @@
 //! The throughput contest: bytes per second from client to server in large messages.
 
-use super::definition::{Contest, Pair};
+use super::definition::Contest;
 use super::options::Options;
 use super::reading::Reading;
-use crate::contenders::apus::{Apus, Calls, Path, SealedApus};
+use crate::contenders::apus::SealedApus;
 use crate::contenders::baseline::{SendMode, Tcp, Tls, UdpGso};
-use crate::contenders::contender::{Contender, Replies, Side};
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::Pair;
+use apus_measure::exchange::{Calls, Exchange, Path};
+use apus_measure::plan::{Replies, Side};
 
 /// Large requests with short replies, one after another. What the server received counts.
 pub static THROUGHPUT: Contest = Contest {
@@ -13,7 +16,7 @@ pub static THROUGHPUT: Contest = Contest {
     about: "Large messages, a few outstanding at a time",
     more: "Payload carried in one direction, and the processor time that it takes both sides, \
            over apus, over UDP with segmentation offload and over TCP.",
-    example: "apus bench throughput --size 500000 --outstanding 8",
+    example: "apus-lab bench throughput --size 500000 --outstanding 8",
     defaults: || Options::new(500_000, 8),
     contenders,
     has_shards: false,
@@ -29,8 +32,8 @@ pub static THROUGHPUT: Contest = Contest {
 
 fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
     vec![
-        Box::new(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp }),
-        Box::new(SealedApus(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp })),
+        Box::new(Exchange { calls: Calls::Many(Replies::Short), path: Path::Udp }),
+        Box::new(SealedApus(Exchange { calls: Calls::Many(Replies::Short), path: Path::Udp })),
         Box::new(UdpGso),
         Box::new(Tcp { sends: SendMode::One, replies: Replies::Short }),
         Box::new(Tls { sends: SendMode::One, replies: Replies::Short }),
@@ -39,12 +42,9 @@ fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
 
 fn figures(pair: &Pair) -> Vec<(&'static str, Reading)> {
     let Pair { client, server } = pair;
-    let bytes_per_ns = server.bytes as f64 / server.elapsed as f64;
+    let gbps = pair.gbps();
     // Processor time per nanosecond, of both sides; 2 if both spin.
     let busy = |side: &Side| side.cpu as f64 / side.elapsed as f64;
     let cpu = busy(client) + busy(server);
-    vec![
-        ("gbps", Reading::Each(bytes_per_ns * 8.0)),
-        ("cpu_ns_per_kb", Reading::Each(cpu / bytes_per_ns * 1000.0)),
-    ]
+    vec![("gbps", Reading::Each(gbps)), ("cpu_ns_per_kb", Reading::Each(cpu / gbps * 8000.0))]
 }

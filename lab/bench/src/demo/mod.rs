@@ -8,8 +8,8 @@
 //!   loopback    one client and one server of this machine: round trip and rate of apus and tcp
 //! ```
 //!
-//! Settings are fixed, so that nothing is calibrated and everything ends within a minute. `apus bench cluster` and
-//! `apus sim run` have all settings, and a page of the demo has the command that repeats it with one of them.
+//! Settings are fixed, so that nothing is calibrated and everything ends within a minute. `apus-lab bench cluster` and
+//! `apus-lab sim run` have all settings, and a page of the demo has the command that repeats it with one of them.
 
 mod fabric;
 mod loopback;
@@ -59,13 +59,13 @@ fn without_fabric(
     say: &dyn Fn(&str),
 ) -> Result<(Path, Findings, Vec<String>), Error> {
     let mut reasons = vec![match error {
-        Error::Fabric(_) => format!("no network between hosts can be built here: {error}"),
+        Error::Unavailable { .. } => format!("no network between hosts can be built here: {error}"),
         error => format!("the network between hosts gave no result: {error}"),
     }];
     say(&reasons[0]);
     say("Instead, the same messages go through the simulator, and loopback is measured.");
     if options.sealed {
-        reasons.push("packets are not sealed in the simulator: `apus bench rtt --sealed` measures that over loopback".to_owned());
+        reasons.push("packets are not sealed in the simulator: `apus-lab bench rtt --sealed` measures that over loopback".to_owned());
     }
     match simulator::run(options, host) {
         Ok(mut findings) => {

@@ -3,7 +3,8 @@
 use clap::Args;
 use serde::Serialize;
 
-use crate::options::{Repetition, check_seconds};
+use crate::options::Repetition;
+use apus_measure::plan::check_seconds;
 use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
 
@@ -18,15 +19,15 @@ use apus_testbed::error::{Error, require};
 /// says what is missing and how to allow it. Then the same messages go through the simulator, beside DCTCP, and round
 /// trip and rate are measured over loopback.
 ///
-/// Other workloads, loads and links: `apus bench cluster`, `apus sim run`. Loopback with busy processors: `apus bench
+/// Other workloads, loads and links: `apus-lab bench cluster`, `apus-lab sim run`. Loopback with busy processors: `apus-lab bench
 /// load`.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(after_help = "Examples:
-  apus demo
-  apus demo --html demo.html
-  apus demo --json --no-html > demo.json
-  apus demo --seconds 5 --runs 5
-  apus demo --sealed")]
+  apus-lab demo
+  apus-lab demo --html demo.html
+  apus-lab demo --json --no-html > demo.json
+  apus-lab demo --seconds 5 --runs 5
+  apus-lab demo --sealed")]
 pub struct Options {
     /// Seconds that count, for each transport in each run: 0.01 to 3600. In the simulator, 8000 messages stand for a
     /// second

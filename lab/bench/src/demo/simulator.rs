@@ -1,7 +1,7 @@
 //! Path `simulator`: the messages of the demo between simulated hosts of one rack, over apus as it ships and over DCTCP.
 //!
 //! Each simulation runs in a process of its own, so that a system that ends it, for instance for its memory, does not
-//! end the demo. The experiments are those of `apus sim run`.
+//! end the demo. The experiments are those of `apus-lab sim run`.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -133,7 +133,7 @@ fn simulate(options: &Options, messages: u32, host: &Spawner) -> Result<Simulati
     Ok(Simulations { series, phases, failure: None })
 }
 
-/// Returns the options of `apus sim run` for these transports and this seed.
+/// Returns the options of `apus-lab sim run` for these transports and this seed.
 fn sweep(transports: Vec<Transport>, messages: u32, seed: u64) -> apus_sweep::Options {
     apus_sweep::Options {
         preset: Preset::Shipped,
@@ -240,7 +240,7 @@ fn findings(options: &Options, messages: u32, found: Simulations) -> Result<Find
             .to_owned(),
     ];
     let command = format!(
-        "apus sim run --preset {} --topology {TOPOLOGY} --workload w4 --longest {LONGEST} --load {LOAD} --transport {} \
+        "apus-lab sim run --preset {} --topology {TOPOLOGY} --workload w4 --longest {LONGEST} --load {LOAD} --transport {} \
          --messages {messages} --seed {} --runs {runs}",
         sweep.preset,
         TRANSPORTS.map(|each| name(&each)).join(","),

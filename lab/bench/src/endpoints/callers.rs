@@ -60,7 +60,7 @@ impl<'a, F: Fn(&[Endpoint]) -> Called + Sync> Callers<'a, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contenders::apus::{Path, builder};
+    use apus_measure::exchange::{Path, builder};
     use std::thread;
 
     /// Returns the number of calls that each shard of `endpoint` has made.

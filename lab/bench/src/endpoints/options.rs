@@ -22,9 +22,9 @@ use apus_testbed::error::{Error, require};
 #[command(
     mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),
     after_help = "Examples:
-  apus bench endpoints
-  apus bench endpoints --count 10000 --runs 1 --json
-  apus bench endpoints --count 1 --shards 8 --seconds 10"
+  apus-lab bench endpoints
+  apus-lab bench endpoints --count 10000 --runs 1 --json
+  apus-lab bench endpoints --count 1 --shards 8 --seconds 10"
 )]
 pub struct Options {
     /// Endpoints of the client: 1 to 60000. Each takes a few descriptors (`ulimit -n`)

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::callers::Callers;
 use super::threads::background_threads;
-use crate::contenders::apus::{Path, builder, open, serve_at, server};
+use apus_measure::exchange::{Path, builder, open, serve_at, server};
 use apus_report::stats::{Latencies, Percentiles};
 use apus_testbed::clock;
 use apus_testbed::error::Error;

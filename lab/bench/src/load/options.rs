@@ -23,10 +23,10 @@ use apus_testbed::error::{Error, require};
 #[command(
     mut_arg("seconds", |argument| argument.default_value("3")),
     after_help = "Examples:
-  apus bench load
-  apus bench load --load 0.4 --stall 200ms --only apus,tcp
-  apus bench load --burst 10x1s --load 0.4 --runs 3 --json
-  apus bench load --hold 60 --runs 1 --html hold.html"
+  apus-lab bench load
+  apus-lab bench load --load 0.4 --stall 200ms --only apus,tcp
+  apus-lab bench load --burst 10x1s --load 0.4 --runs 3 --json
+  apus-lab bench load --hold 60 --runs 1 --html hold.html"
 )]
 pub struct Options {
     /// Sizes of the messages.

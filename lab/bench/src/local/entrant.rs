@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contenders::apus::{Apus, BarePair, Calls, Path};
+use crate::contenders::apus::BarePair;
 use crate::contenders::baseline::{CacheLines, SendMode, Tcp, Unix, UnixKind};
-use crate::contenders::contender::{Contender, Replies};
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::{Calls, Exchange, Path};
+use apus_measure::plan::Replies;
 
 /// The row of the faster kind of unix socket, figure by figure: what careful users have.
 pub(super) const UNIX: &str = "unix";
@@ -70,8 +72,8 @@ impl Entrant {
             Calls::Many(replies) => replies,
         };
         match self {
-            Self::Local => Box::new(Apus { calls, path: Path::Local }),
-            Self::Udp => Box::new(Apus { calls, path: Path::Udp }),
+            Self::Local => Box::new(Exchange { calls, path: Path::Local }),
+            Self::Udp => Box::new(Exchange { calls, path: Path::Udp }),
             Self::Pair => Box::new(BarePair { calls }),
             Self::Bare => match calls {
                 Calls::OneByOne => Box::new(CacheLines),

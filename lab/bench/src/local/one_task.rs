@@ -14,13 +14,14 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::entrant::Entrant;
-use crate::contenders::apus::{Path, both_sides, builder, open, path};
+use crate::contenders::apus::both_sides;
 use crate::contenders::baseline::UnixKind;
 use crate::contenders::baseline::stream::server::accept;
 use crate::contenders::baseline::tcp::socket::{self, Settings};
 use crate::contenders::baseline::unix;
-use crate::contenders::contender::{Plan, Side};
-use crate::contenders::meter::Meter;
+use apus_measure::exchange::{Path, builder, open, path};
+use apus_measure::meter::Meter;
+use apus_measure::plan::{Plan, Side};
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;

@@ -6,8 +6,8 @@ use apus::PollMode;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::contenders::contender::Plan;
 use crate::options::Repetition;
+use apus_measure::plan::Plan;
 use apus_report::experiment::{config, defaults};
 use apus_report::result::named;
 use apus_testbed::error::{Error, require};
@@ -29,9 +29,9 @@ use apus_testbed::error::{Error, require};
 #[command(
     mut_arg("seconds", |argument| argument.default_value("0.5")),
     after_help = "Examples:
-  apus bench local
-  apus bench local --size 1,100,4096,65536,1000000 --poll block
-  apus bench local --workers 8 --clients 16 --only apus-local,unix,tcp --json"
+  apus-lab bench local
+  apus-lab bench local --size 1,100,4096,65536,1000000 --poll block
+  apus-lab bench local --workers 8 --clients 16 --only apus-local,unix,tcp --json"
 )]
 pub struct Options {
     /// Payload bytes of requests, with commas between them: 1 to 64000000 each

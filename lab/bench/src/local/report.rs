@@ -6,7 +6,7 @@ use super::entrant::{Entrant, KINDS, UNIX};
 use super::options::Options;
 use super::series::{Line, Measurements, Run, Values, is_time, lines, spread};
 use super::tables::tables;
-use crate::contenders::apus::Calls;
+use apus_measure::exchange::Calls;
 use apus_report::findings::Findings;
 use apus_report::result::{Figure, Outcome, Ratio, Row, rounded};
 use apus_report::stats::Spread;

@@ -2,7 +2,7 @@
 
 use super::entrant::{Entrant, KINDS, UNIX};
 use super::options::Options;
-use crate::contenders::contender::Side;
+use apus_measure::plan::Side;
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
 

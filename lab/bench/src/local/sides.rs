@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::entrant::Entrant;
 use super::one_task;
-use crate::contenders::apus::Calls;
 use crate::contenders::baseline::UnixKind;
 use crate::contenders::baseline::tcp::socket::{Settings, listen_at};
 use crate::contenders::baseline::unix;
-use crate::contenders::baseline::waiter::wake_on_stop;
-use crate::contenders::contender::{Plan, Side};
 use crate::contenders::transport::{Work, serve_streams};
+use apus_measure::exchange::Calls;
+use apus_measure::plan::{Plan, Side};
+use apus_measure::process::wake_on_stop;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};

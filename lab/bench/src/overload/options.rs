@@ -6,8 +6,8 @@ use apus::PollMode;
 use clap::Args;
 use serde::Serialize;
 
-use crate::contenders::contender::Plan;
 use crate::options::Repetition;
+use apus_measure::plan::Plan;
 use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
 
@@ -24,9 +24,9 @@ use apus_testbed::error::{Error, require};
     mut_arg("seconds", |argument| argument.default_value("0.5")),
     mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),
     after_help = "Examples:
-  apus bench overload
-  apus bench overload --cost 100 --loads 0.75,1,2,4 --json
-  apus bench overload --threads 2 --patience 10"
+  apus-lab bench overload
+  apus-lab bench overload --cost 100 --loads 0.75,1,2,4 --json
+  apus-lab bench overload --threads 2 --patience 10"
 )]
 pub struct Options {
     /// Payload bytes of a request and of its reply: 1 to 64000000

@@ -1,4 +1,4 @@
-//! `apus-bench-rpc`: typed services and tonic over apus, beside tonic over HTTP/2 and tarpc. `apus bench rpc` starts it.
+//! `apus-bench-rpc`: typed services and tonic over apus, beside tonic over HTTP/2 and tarpc. `apus-lab bench rpc` starts it.
 //!
 //! It is a program of its own, so that building `apus` needs none of the other sides. Client and server are processes of their
 //! own, each with a runtime of one thread; everything goes over loopback, apus over UDP as between hosts.

@@ -31,7 +31,7 @@ impl Network {
     /// This user is not root, or the system has no network namespaces.
     pub(super) fn delayed(rtt: f64, program: &Path) -> Result<Self, Error> {
         if !rustix::process::geteuid().is_root() {
-            return Err(Error::Peer("it takes root: try `sudo apus fs bench`".to_owned()));
+            return Err(Error::Peer("it takes root: try `sudo apus-lab fs bench`".to_owned()));
         }
         let one_way = Duration::from_secs_f64(rtt / 2.0 / 1e3);
         Ok(Self { rtt, delayed: Some(DelayedPath::up(one_way, program)?) })

@@ -26,10 +26,10 @@ pub(super) const PEERS: [&str; 3] = ["apus", "local", "sshfs"];
 /// --peer are not behind it.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(after_help = "Examples:
-  apus fs bench
-  apus fs bench --rtt 2.3 --runs 5
-  apus fs bench --only apus --work sync-500,untar-443,find-443 --json
-  apus fs bench --peer nfs=/mnt/nfs --peer gluster=/mnt/gluster --html files.html")]
+  apus-lab fs bench
+  apus-lab fs bench --rtt 2.3 --runs 5
+  apus-lab fs bench --only apus --work sync-500,untar-443,find-443 --json
+  apus-lab fs bench --peer nfs=/mnt/nfs --peer gluster=/mnt/gluster --html files.html")]
 pub struct Options {
     /// Number of times everything is repeated, 1 to 1000; results are the median over the runs, the least and the
     /// greatest

@@ -15,7 +15,6 @@ use super::measured::Measured;
 use super::network::Network;
 use super::options::{Options, PEERS};
 use super::peers::{Apus, Given, Local, Peer, Site, Sshfs};
-use super::program;
 use super::stage::Stage;
 use super::works::Work;
 use super::workspace::Workspace;
@@ -32,7 +31,6 @@ type Started = Result<Box<dyn Peer>, Error>;
 /// What all networks share.
 struct Bench<'a> {
     options: &'a Options,
-    program: &'a Path,
     workspace: &'a Workspace,
     material: Material,
     interrupt: Interrupt,
@@ -64,7 +62,7 @@ fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     }
     let mut works = options.works();
     works.retain(|work| {
-        let missing = work.programs.iter().find(|name| program::find(name).is_none());
+        let missing = work.programs.iter().find(|name| apus_measure::program::find(name).is_none());
         notes.extend(
             missing.map(|name| format!("{} is not measured: {name} is not installed", work.name)),
         );
@@ -76,7 +74,6 @@ fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     let steps = works.len() * options.runs * (peers + options.rtt.len() * 2);
     let mut bench = Bench {
         options,
-        program,
         workspace: &workspace,
         material: Material::new(&workspace, options.seed)?,
         interrupt,
@@ -135,7 +132,7 @@ impl Bench<'_> {
         let options = self.options;
         let mut started: Vec<(String, Started)> = Vec::new();
         if options.has_peer("apus") {
-            let peer = Apus::start(&site, self.program, options.poll);
+            let peer = Apus::start(&site, options.poll);
             started.push(("apus".to_owned(), peer.map(|peer| Box::new(peer) as _)));
         }
         if options.has_peer("local") && !network.is_delayed() {

@@ -26,7 +26,8 @@ impl FineGrained {
     pub(super) fn connect() -> Result<Self, Error> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = PeerName::new(&format!("apus lab contention/{}/{number}", std::process::id()));
+        let name =
+            PeerName::new(&format!("apus-lab lab contention/{}/{number}", std::process::id()));
         let failed = |error| Error::endpoint("make a pair".to_owned(), error);
         let config = LocalConfig::default();
         let listener = Listener::bind(&name, &config).map_err(failed)?;

@@ -23,9 +23,9 @@ use apus_testbed::machine;
 /// the suffix `threads` for threads; with `--as threads` all rows are for threads.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(after_help = "Examples:
-  apus lab contention
-  apus lab contention --workers 96 --as processes --runs 10 --html contention.html
-  apus lab contention --as threads --seconds 1 --json")]
+  apus-lab lab contention
+  apus-lab lab contention --workers 96 --as processes --runs 10 --html contention.html
+  apus-lab lab contention --as threads --seconds 1 --json")]
 pub struct ContentionOptions {
     /// The largest number of workers, 1 to 1024: every number up to 8 is measured, and powers of
     /// two beyond; by default the number of cores

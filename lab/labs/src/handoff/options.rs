@@ -17,8 +17,8 @@ use apus_testbed::error::{Error, require};
 /// speed of receivers depends on the number of free cores.
 #[derive(Clone, Debug, PartialEq, Eq, Args, Serialize)]
 #[command(after_help = "Examples:
-  apus lab handoff
-  apus lab handoff --messages 20000 --runs 1 --json")]
+  apus-lab lab handoff
+  apus-lab lab handoff --messages 20000 --runs 1 --json")]
 pub struct HandoffOptions {
     /// Requests in each trial: 100 to 100000000
     #[arg(long, value_name = "REQUESTS", default_value_t = 100_000, allow_negative_numbers = true)]

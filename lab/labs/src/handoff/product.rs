@@ -6,7 +6,7 @@ use std::thread;
 use apus::{Bytes, Engine, PollMode};
 
 use super::socket::Counts;
-use apus_bench::contenders::apus::{Path, builder, open, server};
+use apus_measure::exchange::{Path, builder, open, server};
 use apus_testbed::error::Error;
 
 /// Sends requests of 64 bytes, one after another, to an endpoint with `receivers` receivers and a

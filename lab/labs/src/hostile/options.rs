@@ -28,9 +28,9 @@ use apus_testbed::error::{Error, require};
 #[command(
     mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),
     after_help = "Examples:
-  apus lab hostile
-  apus lab hostile --sealed
-  apus lab hostile --attacks malformed,forged --load 0.25 --runs 3 --json"
+  apus-lab lab hostile
+  apus-lab lab hostile --sealed
+  apus-lab lab hostile --attacks malformed,forged --load 0.25 --runs 3 --json"
 )]
 pub struct HostileOptions {
     /// Only these attacks, with commas between them: `malformed`, `forged`, `unknown`, `claims`

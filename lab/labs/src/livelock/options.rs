@@ -25,10 +25,10 @@ use apus_testbed::error::{Error, require};
 /// the curves. Needs two cores, and root, or user namespaces and real-time priority.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(after_help = "Examples:
-  apus lab livelock
-  apus lab livelock --modes interrupt,poll-quota=5,apus --filter without --html livelock.html
-  apus lab livelock --modes share=25,share=50 --rates 100,300,900 --seconds 1
-  apus lab livelock --train 10000 --runs 3 --json")]
+  apus-lab lab livelock
+  apus-lab lab livelock --modes interrupt,poll-quota=5,apus --filter without --html livelock.html
+  apus-lab lab livelock --modes share=25,share=50 --rates 100,300,900 --seconds 1
+  apus-lab lab livelock --train 10000 --runs 3 --json")]
 pub struct LivelockOptions {
     /// Modes of the router, with commas between them: interrupt, poll-no-quota, poll-quota=PACKETS,
     /// poll-feedback, share=PERCENT, apus

@@ -28,9 +28,9 @@ use apus_testbed::error::{Error, require};
 #[command(
     mut_arg("seconds", |argument| argument.default_value("1.5")),
     after_help = "Examples:
-  apus lab small-writes
-  apus lab small-writes --html small-writes.html
-  apus lab small-writes --only 'tcp whole,tcp split,apus whole,apus split' --poll block --json"
+  apus-lab lab small-writes
+  apus-lab lab small-writes --html small-writes.html
+  apus-lab lab small-writes --only 'tcp whole,tcp split,apus whole,apus split' --poll block --json"
 )]
 pub struct SmallWritesOptions {
     /// Exchanges of each variant in each run, 10 to 10000000; fewer if they take longer than

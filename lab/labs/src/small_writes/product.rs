@@ -11,7 +11,7 @@ use apus::{Bytes, Closed, Endpoint};
 use super::message::{HEAD, LENGTH, Messages};
 use super::tally::{Plan, Tally, tally};
 use super::variant::{Reading, Variant, Writing};
-use apus_bench::contenders::apus::{Path, builder, open, path, serve_at};
+use apus_measure::exchange::{Path, builder, open, path, serve_at};
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Stop};
 

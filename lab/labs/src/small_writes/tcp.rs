@@ -14,7 +14,8 @@ use super::message::{HEAD, LENGTH, Messages};
 use super::tally::{Plan, Tally, tally};
 use super::variant::{Reading, Variant, Writing};
 use apus_bench::contenders::baseline::stream::server::accept;
-use apus_bench::contenders::baseline::waiter::{Waiter, wake_on_stop};
+use apus_bench::contenders::baseline::waiter::Waiter;
+use apus_measure::process::wake_on_stop;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};
 

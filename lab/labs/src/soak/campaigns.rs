@@ -72,14 +72,14 @@ fn networks(options: &SoakOptions) -> Result<(Networks, Vec<String>), Error> {
     for transport in options.transports() {
         match TestNetwork::make(transport) {
             Ok(network) => networks.push((transport, network)),
-            Err(error @ Error::Fabric(_)) if transport == Transport::Ip => {
+            Err(error @ Error::Unavailable { .. }) if transport == Transport::Ip => {
                 // Without another transport there is no result.
                 if options.transports() == [Transport::Ip] {
                     return Err(error);
                 }
                 left_out.push(format!("ip: {error}"));
             }
-            Err(error @ Error::Fabric(_)) => {
+            Err(error @ Error::Unavailable { .. }) => {
                 let name = transport.name();
                 left_out.push(format!(
                     "{name}: no faults of links, addresses and disks, on the loopback interface: {error}"

@@ -33,9 +33,9 @@ use apus_testbed::error::{Error, require};
 /// 120 s). The first Ctrl-C ends the soak early, with a report of what ran.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(after_help = "Examples:
-  apus lab soak
-  apus lab soak --seconds 3600 --seed 7 --json
-  apus lab soak --only udp,memory --seconds 20")]
+  apus-lab lab soak
+  apus-lab lab soak --seconds 3600 --seed 7 --json
+  apus-lab lab soak --only udp,memory --seconds 20")]
 pub struct SoakOptions {
     /// Seconds of calls and faults: 1 to 604800
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, allow_negative_numbers = true)]

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use apus_proto::{
-    Call, CommandError, Config, Event, Instant, Payload, RpcKey, Transmit, Transport,
+    Call, CommandError, Config, Datagram, Event, Instant, Payload, RpcKey, Transmit, Transport,
 };
 use apus_wire::DATA_HEADER_LEN;
 use apus_workload::PacketOverhead;
@@ -246,11 +246,8 @@ impl Host for ApusHost {
         let now = Instant::from_nanos(now);
         let from = self.address(packet.from);
         frame.with_datagram(packet.payload, |datagram| {
-            if packet.marked {
-                self.transport.handle_marked_datagram(now, from, datagram);
-            } else {
-                self.transport.handle_datagram(now, from, datagram);
-            }
+            let datagram = Datagram { from, bytes: datagram, is_marked: packet.marked };
+            self.transport.handle_datagram(now, datagram);
         });
         self.take_events(now);
     }

@@ -95,7 +95,7 @@ impl Module {
             self.send_cutoffs(from.peer, from.ports, from.id());
         }
         used.and(acked)?;
-        if data.incoming == 0 || data.incoming > data.message_length {
+        if data.is_stripped || data.incoming > data.message_length {
             return Err(Objection::Untruthful);
         }
         if data.cutoff_version > CUTOFF_VERSION {

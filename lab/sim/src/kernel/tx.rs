@@ -70,6 +70,7 @@ impl Module {
                         ack,
                         retransmit: true,
                         offset_in_sequence: false,
+                        is_stripped: false,
                         waiting: Waiting::UNSAID,
                         response_limit: Waiting::UNSAID,
                         ..data
@@ -111,6 +112,7 @@ impl Module {
             retransmit: false,
             offset: range.start,
             offset_in_sequence: true,
+            is_stripped: false,
             waiting: Waiting::UNSAID,
             response_limit: Waiting::UNSAID,
         });

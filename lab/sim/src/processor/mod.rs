@@ -1,7 +1,7 @@
 //! Processors of hosts: receiving and sending a packet takes time.
 //!
 //! A [`ProcessorHost`] puts a processor between a host and the fabric. The processor does one thing
-//! at a time, in passes like the engine's loop (`transport/apus/src/engine/poll_loop.rs`):
+//! at a time, in passes like the engine's loop (`transport/apus/src/engine/poll/poll_loop.rs`):
 //!
 //! ```text
 //!   network ─▶ socket buffer ─▶ receive up to 32 packets ─▶ host: packets, calls, timers

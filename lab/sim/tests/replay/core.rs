@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use apus_proto::{Config, Event, Instant, Profile, Transport};
+use apus_proto::{Config, Datagram, Event, Instant, Profile, Transport};
 use apus_sim::kernel::{Module, UNSCHEDULED};
 use apus_wire::{
     Body, Cutoffs, Data, Dialect, Header, KernelFields, MAX_HEADER_LEN, Packet, Role, SenderId,
@@ -66,7 +66,7 @@ impl Core {
 
     pub(crate) fn receive(&mut self, at: u64, bytes: &[u8]) {
         let from = self.source();
-        self.transport.handle_datagram(Self::now(at), from, bytes);
+        self.transport.handle_datagram(Self::now(at), Datagram::new(from, bytes));
         self.tell(at);
     }
 
@@ -80,7 +80,8 @@ impl Core {
             let header = Header::new(body.kind(), 1, self.port, id, dialect);
             let mut buffer = [0; MAX_HEADER_LEN];
             let len = Packet { header, body }.emit_header(&mut buffer);
-            self.transport.handle_datagram(Self::now(at), self.source(), &buffer[..len]);
+            self.transport
+                .handle_datagram(Self::now(at), Datagram::new(self.source(), &buffer[..len]));
         }
     }
 

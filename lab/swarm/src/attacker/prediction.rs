@@ -3,7 +3,7 @@
 //! The program is public. An attacker runs it with its own secret, in place of a client and of its
 //! server: ids and sessions that did not depend on the secret would equal its victims'.
 
-use apus_proto::{Call, Instant, Transport};
+use apus_proto::{Call, Datagram, Instant, Transport};
 use apus_sim::host::PORT;
 use apus_sim::message::HostId;
 use apus_wire::{Packet, Profile, UdpFields};
@@ -43,7 +43,7 @@ impl Prediction {
         let mut sessions = Vec::new();
         for number in 0..SESSIONS {
             let from = if number == 0 { client } else { (client + number as u32) % public.hosts };
-            serving.handle_datagram(now, address(from), &request);
+            serving.handle_datagram(now, Datagram::new(address(from), &request));
             if let Some(question) = take_packet(&mut serving, now)
                 && let Ok(packet) = Packet::parse(Profile::Udp, &question)
             {

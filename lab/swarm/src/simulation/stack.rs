@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use apus_proto::probe::ProbeFilter;
 use apus_proto::{
-    self as proto, CommandError, Event, Execution, FailureKind, Instant, RpcError, RpcKey,
-    Transport,
+    self as proto, CommandError, Datagram, Event, Execution, FailureKind, Instant, RpcError,
+    RpcKey, Transport,
 };
 use bytes::Bytes;
 
@@ -236,11 +236,7 @@ impl Stack {
             Self::Apus(transport, view) => {
                 let from = view.address_of(from);
                 let now = Instant::from_nanos(now);
-                if is_marked {
-                    transport.handle_marked_datagram(now, from, bytes);
-                } else {
-                    transport.handle_datagram(now, from, bytes);
-                }
+                transport.handle_datagram(now, Datagram { from, bytes, is_marked });
                 None
             }
             Self::Kernel(module) => module.handle_packet(now, ip(from), bytes).err(),

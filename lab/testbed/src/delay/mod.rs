@@ -25,9 +25,9 @@ use serde_json::json;
 
 pub use report::DelayReport;
 
-use crate::error::Error;
 use crate::fabric::{PathNode, RouterPath};
-use crate::process::{Agent, Job, Spawner, Task};
+use apus_measure::error::Error;
+use apus_measure::process::{Agent, Job, Spawner, Task};
 
 /// The work of the agents of this module: a program that creates delayed paths adds it to its jobs.
 pub const JOBS: &[Job] = &[Job { name: JOB, run: router::agent }];

@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use super::checksum::complete;
 use super::line::DelayLine;
 use super::report::DelayReport;
-use crate::clock;
-use crate::error::{Doing, Error};
 use crate::fabric::RouterPath;
 use crate::packet_socket::{self, Use};
-use crate::process::{Control, NO_ADDRESS, Task};
+use apus_measure::clock;
+use apus_measure::error::{Doing, Error};
+use apus_measure::process::{Control, NO_ADDRESS, Task};
 
 /// Packets taken from an interface before others are sent.
 const BURST: usize = 32;

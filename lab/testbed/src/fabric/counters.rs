@@ -4,10 +4,11 @@ use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::FabricError;
 use super::layout::Layout;
 use super::shaping::level;
 use super::tool::Tool;
-use crate::error::{Error, FabricError};
+use apus_measure::error::Error;
 
 /// Counters of one queue of the switch: a port and a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -63,7 +64,7 @@ impl Layout {
         parse(&text).map_err(|error| {
             let command = format!("tc {}", arguments.join(" "));
             let problem = error.to_string();
-            Error::Fabric(FabricError::Strange { place: "switch".to_owned(), command, problem })
+            Error::from(FabricError::Strange { place: "switch".to_owned(), command, problem })
         })
     }
 }

@@ -11,9 +11,10 @@ use std::process::{Child, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::FabricError;
 use super::identity::Process;
 use super::tool::Tool;
-use crate::error::{Doing, Error, FabricError};
+use apus_measure::error::{Doing, Error};
 
 /// Script that runs in a new namespace: disables what a loaded `br_netfilter` would do to packets
 /// in the switch, reports that the namespace exists, and holds it.
@@ -63,7 +64,8 @@ impl Privilege {
             match Starting::new(&[], &[])?.finish() {
                 Ok(holder) => return Ok((Self::Root, holder)),
                 // Root in a container may need a user namespace as well.
-                Err(Error::Fabric(FabricError::NotAllowed { .. })) => {}
+                Err(error)
+                    if matches!(FabricError::of(&error), Some(FabricError::NotAllowed { .. })) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -137,7 +139,7 @@ impl Starting {
             let complaints = self.0.0.stderr.take().expect("piped when it started");
             // After an error, the text read so far is all that can be shown.
             let _ = BufReader::new(complaints).read_to_string(&mut said);
-            return Err(Error::Fabric(FabricError::NotAllowed { said: said.trim().to_owned() }));
+            return Err(FabricError::NotAllowed { said: said.trim().to_owned() }.into());
         }
         let process = Process::of(self.0.0.id())?;
         Ok(Holder { process, _child: self.0 })

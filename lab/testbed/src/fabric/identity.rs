@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Doing, Error};
+use apus_measure::error::{Doing, Error};
 
 /// A process that was running when this value was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::holder::{Holder, Privilege};
 use super::tool::Tool;
-use crate::error::Error;
+use apus_measure::error::Error;
 
 /// An isolated host. Dropping the value removes it.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::holder::Privilege;
 use super::identity::Process;
 use super::spec::Spec;
 use super::tool::Tool;
-use crate::error::Error;
+use apus_measure::error::Error;
 
 /// The interface of every host. The name is not `eth0`: `/sys/class/net` of a namespace that is
 /// entered without a new mount shows the machine's interfaces, and most machines have an `eth0`.

@@ -5,9 +5,10 @@
 
 use serde_json::Value;
 
+use super::error::FabricError;
 use super::layout::Layout;
 use super::tool::Tool;
-use crate::error::{Error, FabricError};
+use apus_measure::error::Error;
 
 /// Range from which the random numbers are drawn.
 const NUMBERS: u32 = 1_000_000_000;
@@ -51,7 +52,7 @@ impl Layout {
         lost(&text).ok_or_else(|| {
             let command = format!("nft {}", arguments.join(" "));
             let problem = "no counter `lost`".to_owned();
-            Error::Fabric(FabricError::Strange { place: "switch".to_owned(), command, problem })
+            Error::from(FabricError::Strange { place: "switch".to_owned(), command, problem })
         })
     }
 }

@@ -21,7 +21,7 @@
 //! |---|---|
 //! | `spec`, `layout` | settings; namespaces, addresses and ways to enter them |
 //! | `identity`, `holder` | processes that hold the namespaces, and how they are identified |
-//! | `tool` | system programs and their failures |
+//! | `error`, `tool` | system programs and their failures |
 //! | `wiring`, `shaping`, `loss` | input of these programs |
 //! | `counters` | packet counts of the switch |
 //! | `router_path`, `isolated_host` | two hosts with a program under test as router; one isolated host |
@@ -46,6 +46,7 @@
 //! - All addresses are known from the beginning: no ARP, no neighbour discovery, no flooding.
 
 mod counters;
+mod error;
 mod holder;
 mod identity;
 mod isolated_host;
@@ -59,8 +60,8 @@ mod spec;
 mod tool;
 mod wiring;
 
-pub use crate::error::FabricError;
 pub use counters::PortCounters;
+pub use error::FabricError;
 pub use identity::Process;
 pub use isolated_host::IsolatedHost;
 pub use layout::{INTERFACE, Layout};

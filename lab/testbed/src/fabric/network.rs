@@ -9,7 +9,7 @@ use super::layout::Layout;
 use super::spec::Spec;
 use super::tool::Tool;
 use super::{loss, shaping, wiring};
-use crate::error::Error;
+use apus_measure::error::Error;
 
 /// A fabric. Dropping the value removes it.
 ///

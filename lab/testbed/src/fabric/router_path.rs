@@ -11,9 +11,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
+use super::error::FabricError;
 use super::holder::{Holder, Privilege};
 use super::tool::Tool;
-use crate::error::{Doing, Error, FabricError};
+use apus_measure::error::{Doing, Error};
 
 /// A namespace of a [`RouterPath`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +92,7 @@ impl RouterPath {
         let file = format!("/proc/{}/net/dev", self.holder(PathNode::Sink).process().pid);
         let text = fs::read_to_string(&file).doing(|| format!("read {file}"))?;
         received(&text, Self::SINK).ok_or_else(|| {
-            Error::Fabric(FabricError::Strange {
+            Error::from(FabricError::Strange {
                 place: PathNode::Sink.name().to_owned(),
                 command: format!("cat {file}"),
                 problem: format!("no count of packets at {}", Self::SINK),

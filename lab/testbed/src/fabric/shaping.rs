@@ -15,11 +15,12 @@
 //! the buffer. A transport that uses several levels may have more in sum;
 //! [`super::PortCounters::backlog`] shows whether it does.
 
+use super::error::FabricError;
 use super::layout::{INTERFACE, Layout};
 use super::spec::{Spec, Uplink};
 use super::tool::Tool;
 use super::wiring::{every_host, line};
-use crate::error::{Error, FabricError};
+use apus_measure::error::Error;
 
 /// Priority levels in the switch; the highest is sent first.
 pub const LEVELS: u8 = 8;
@@ -166,7 +167,7 @@ fn packets_under_way(spec: &Spec) -> u64 {
 
 /// Replaces a failure of `tc` by the missing queueing discipline, if that is the reason.
 fn explain(error: Error) -> Error {
-    let Error::Fabric(FabricError::Command { said, .. }) = &error else { return error };
+    let Some(FabricError::Command { said, .. }) = FabricError::of(&error) else { return error };
     // iproute2 repeats the kernel's message; older versions have their own wording.
     if !said.contains("qdisc kind is unknown") && !said.contains("No such file or directory") {
         return error;
@@ -178,9 +179,7 @@ fn explain(error: Error) -> Error {
     ];
     let missing = known.into_iter().find(|(qdisc, ..)| said.contains(&format!(" {qdisc} ")));
     match missing {
-        Some((qdisc, option, remark)) => {
-            Error::Fabric(FabricError::NoQdisc { qdisc, option, remark })
-        }
+        Some((qdisc, option, remark)) => FabricError::NoQdisc { qdisc, option, remark }.into(),
         None => error,
     }
 }
@@ -247,15 +246,18 @@ mod tests {
     fn a_missing_discipline_is_distinguished_from_other_failures() {
         let refused = |said: &str| {
             let (place, command) = ("switch".to_owned(), "tc -batch -".to_owned());
-            explain(Error::Fabric(FabricError::Command { place, command, said: said.to_owned() }))
+            explain(FabricError::Command { place, command, said: said.to_owned() }.into())
         };
         let unknown = "Error: Specified qdisc kind is unknown.; Command failed -:1";
         let said = refused(&format!("{unknown} (qdisc add dev p1 root handle 1: htb default 10)"));
-        assert!(matches!(said, Error::Fabric(FabricError::NoQdisc { qdisc: "htb", .. })), "{said}");
+        assert!(
+            matches!(FabricError::of(&said), Some(FabricError::NoQdisc { qdisc: "htb", .. })),
+            "{said}"
+        );
         let said =
             refused(&format!("{unknown} (qdisc add dev fab0 root handle 2: netem delay 1us)"));
         assert!(said.to_string().contains("leave --delay out"), "{said}");
         let said = refused("RTNETLINK answers: File exists (qdisc add dev p1 root htb default 10)");
-        assert!(matches!(said, Error::Fabric(FabricError::Command { .. })), "{said}");
+        assert!(matches!(FabricError::of(&said), Some(FabricError::Command { .. })), "{said}");
     }
 }

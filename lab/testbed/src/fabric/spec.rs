@@ -8,7 +8,7 @@ use apus_workload::{Rate, units};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, require};
+use apus_measure::error::{Error, require};
 
 /// Most hosts of a fabric. Chosen by us: each host is a process and an interface, and has an entry
 /// for every other; 128 hosts are up in a few seconds.

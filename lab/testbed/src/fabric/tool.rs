@@ -2,13 +2,14 @@
 //!
 //! Each program gets all its commands in one batch (`ip -batch` and the like).
 
-use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::error::{Doing, Error, FabricError};
+use super::error::FabricError;
+use apus_measure::error::{Doing, Error};
+use apus_measure::program;
 
 /// A system program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +28,7 @@ pub enum Tool {
     Nsenter,
     /// Lowers the scheduling priority.
     Chrt,
-    /// Reads and changes offloads of an interface.
-    Ethtool,
 }
-
-/// Folders of administrators' programs, which an ordinary user's `PATH` may lack.
-const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 impl Tool {
     pub(super) const fn program(self) -> &'static str {
@@ -44,7 +40,6 @@ impl Tool {
             Self::Unshare => "unshare",
             Self::Nsenter => "nsenter",
             Self::Chrt => "chrt",
-            Self::Ethtool => "ethtool",
         }
     }
 
@@ -52,23 +47,17 @@ impl Tool {
         match self {
             Self::Ip | Self::Bridge | Self::Tc => "iproute2",
             Self::Nft => "nftables",
-            Self::Ethtool => "ethtool",
             Self::Unshare | Self::Nsenter | Self::Chrt => "util-linux",
         }
     }
 
     /// Returns the path of the program.
     pub fn find(self) -> Result<PathBuf, Error> {
-        let path = env::var_os("PATH").unwrap_or_default();
-        self.find_in(&path, &SBIN).map_err(Error::Fabric)
+        program::find(self.program()).ok_or_else(|| self.missing().into())
     }
 
-    fn find_in(self, path: &OsStr, sbin: &[&str]) -> Result<PathBuf, FabricError> {
-        let folders = env::split_paths(path).chain(sbin.iter().map(PathBuf::from));
-        let mut files = folders.map(|folder| folder.join(self.program()));
-        files
-            .find(|file| is_program(file))
-            .ok_or(FabricError::Missing { program: self.program(), package: self.package() })
+    const fn missing(self) -> FabricError {
+        FabricError::Missing { program: self.program(), package: self.package() }
     }
 
     /// Runs the program in a namespace that `enter` leads into, with `input` on its standard input.
@@ -106,7 +95,7 @@ impl Tool {
             "" => output.status.to_string(),
             complaint => with_line(complaint, input),
         };
-        Err(Error::Fabric(FabricError::Command { place: place.to_owned(), command, said }))
+        Err(FabricError::Command { place: place.to_owned(), command, said }.into())
     }
 }
 
@@ -122,38 +111,16 @@ fn with_line(complaint: &str, input: &str) -> String {
     }
 }
 
-fn is_program(file: &Path) -> bool {
-    rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{self, Permissions};
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn a_program_is_found_in_the_administrators_folders() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("tc");
-        fs::write(&file, "#!/bin/sh\n").unwrap();
-        let sbin = [folder.path().to_str().unwrap()];
-        let error = Tool::Tc.find_in(OsStr::new("/no/such/folder"), &sbin).unwrap_err();
-        assert!(
-            matches!(error, FabricError::Missing { program: "tc", .. }),
-            "it cannot be executed"
-        );
-        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(Tool::Tc.find_in(OsStr::new("/no/such/folder"), &sbin).unwrap(), file);
-        assert_eq!(Tool::Tc.find_in(folder.path().as_os_str(), &[]).unwrap(), file);
-    }
 
     #[test]
     fn a_missing_program_is_reported_with_its_package() {
         for (tool, package) in
             [(Tool::Ip, "iproute2"), (Tool::Nft, "nftables"), (Tool::Unshare, "util-linux")]
         {
-            let said = tool.find_in(OsStr::new(""), &[]).unwrap_err().to_string();
+            let said = tool.missing().to_string();
             assert!(said.contains(tool.program()) && said.contains(package), "{said}");
         }
     }

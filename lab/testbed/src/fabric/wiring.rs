@@ -5,7 +5,7 @@ use std::thread;
 
 use super::layout::{INTERFACE, Layout};
 use super::tool::Tool;
-use crate::error::Error;
+use apus_measure::error::Error;
 
 /// Threads that configure hosts in parallel. Chosen by us: the kernel serialises most of what these
 /// programs do, but not their start.

@@ -16,8 +16,8 @@ use super::handshake::Hello;
 use super::node::host_name;
 use super::ranks::Ranks;
 use super::registry::{Registry, WaitingRank, accept_ranks};
-use crate::error::{Doing, Error};
-use crate::process::{Crew, RunningAgent, Task, no_remedy};
+use apus_measure::error::{Doing, Error};
+use apus_measure::process::{Crew, RunningAgent, Task, no_remedy};
 
 /// Rank 0 of a job. Dropping it dismisses the other ranks.
 #[derive(Debug)]

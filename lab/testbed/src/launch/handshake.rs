@@ -11,8 +11,8 @@ use rustix::net::sockopt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::error::{Doing, Error};
-use crate::process::Task;
+use apus_measure::error::{Doing, Error};
+use apus_measure::process::Task;
 
 /// Longest hello in bytes.
 pub(super) const MAX_HELLO: usize = 4096;

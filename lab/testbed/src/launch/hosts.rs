@@ -7,7 +7,7 @@
 //! # [USER@]HOST[:PORT]  [bind=ADDRESS]  [program=PATH]
 //! node1
 //! node2:2222            bind=10.0.0.2
-//! me@[2001:db8::3]      program=~/apus/target/release/apus
+//! me@[2001:db8::3]      program=~/apus/target/release/apus-lab
 //! ```
 //!
 //! HOST is any name that `ssh` accepts, including a `Host` of its configuration. `bind` is the

@@ -47,8 +47,8 @@ pub use ranks_error::RanksError;
 pub use role::Role;
 pub use ssh::Ssh;
 
-use crate::error::{Doing, Error};
-use crate::process::{Crew, Runner, RunningAgent, Task, no_remedy};
+use apus_measure::error::{Doing, Error};
+use apus_measure::process::{Crew, Runner, RunningAgent, Task, no_remedy};
 
 /// How agents are started.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use super::handshake::{Assignment, HELLO_TIMEOUT, Hello, HelloReply, MAX_HELLO, prepare};
 use super::ranks::Ranks;
-use crate::error::{Doing, Error};
-use crate::process::{MAX_LINE, read_line, relay, write_line};
+use apus_measure::error::{Doing, Error};
+use apus_measure::process::{MAX_LINE, read_line, relay, write_line};
 
 /// Time for which a rank that has served before tries to reach rank 0. Chosen by us: rank 0 listens
 /// unless its network is down.

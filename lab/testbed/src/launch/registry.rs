@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use super::handshake::{Assignment, Hello, HelloReply, prepare, read_hello, same_token};
 use super::node::local;
 use super::ranks::Ranks;
-use crate::error::Error;
-use crate::process::write_line;
+use apus_measure::error::Error;
+use apus_measure::process::write_line;
 
 /// Most connections without a hello so far. Further ones are closed at once, and their ranks try
 /// again.

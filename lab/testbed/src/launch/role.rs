@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::coordinator::Coordinator;
 use super::node::Node;
 use super::ranks::Ranks;
-use crate::error::Error;
+use apus_measure::error::Error;
 
 /// Part of a process in the experiment.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
 use super::hosts::SshHost;
-use crate::error::{Doing, Error};
-use crate::process::{Crew, RunningAgent, Task};
+use apus_measure::error::{Doing, Error};
+use apus_measure::process::{Crew, RunningAgent, Task};
 use apus_report::result::COMMIT;
 
 /// Options of ssh. The first value of an option counts, so options in the user's own command

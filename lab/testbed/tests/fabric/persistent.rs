@@ -3,7 +3,6 @@
 use std::env;
 use std::thread;
 
-use apus_testbed::Error;
 use apus_testbed::fabric::persistent::{FabricName, Removal, down, find, names, up};
 use apus_testbed::fabric::{FabricError, Process, Spec};
 use serde_json::Value;
@@ -46,7 +45,7 @@ fn it_is_found_and_taken_down() {
     assert!(layout.holders().all(|holder| !holder.is_alive()) && other.is_alive());
     assert_eq!(down(&name("one")).unwrap(), Removal::Absent, "a second time is no error");
     let error = find(&name("one")).unwrap_err();
-    assert!(error.to_string().contains("apus fabric up --name one"), "{error}");
+    assert!(error.to_string().contains("apus-lab fabric up --name one"), "{error}");
     assert_eq!(down(&name("other")).unwrap(), Removal::Removed);
     assert_eq!(names().unwrap(), []);
 }
@@ -54,7 +53,8 @@ fn it_is_found_and_taken_down() {
 fn a_name_belongs_to_one() {
     let layout = make("one");
     let again = up(&env::current_exe().unwrap(), &name("one"), &Spec::default());
-    assert!(matches!(again, Err(Error::Fabric(FabricError::AlreadyUp { .. }))), "{again:?}");
+    let again = again.expect_err("the name is in use");
+    assert!(matches!(FabricError::of(&again), Some(FabricError::AlreadyUp { .. })), "{again:?}");
     assert!(layout.is_alive());
     down(&name("one")).unwrap();
 }
@@ -81,8 +81,10 @@ fn an_owner_is_killed() {
 fn wait_until_it_is_dead(text: &str) {
     loop {
         match find(&name(text)) {
-            Err(Error::Fabric(FabricError::Dead { .. })) => return,
             Ok(_) => thread::yield_now(),
+            Err(error) if matches!(FabricError::of(&error), Some(FabricError::Dead { .. })) => {
+                return;
+            }
             Err(error) => panic!("{error}"),
         }
     }

@@ -1,4 +1,4 @@
-//! Typed services: what the code that `#[apus::service]` generates calls.
+//! Typed services: what the code that `#[apus_rpc::service]` generates calls.
 //!
 //! The traits and types are public because generated code names them. Applications use [`Streaming`], [`ServiceError`]
 //! and the codecs.

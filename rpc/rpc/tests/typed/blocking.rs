@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{self, Poll};
 use std::time::Instant;
 
-#[apus::service]
+#[apus_rpc::service]
 trait Calculator {
     async fn add(&self, one: u32, other: u32) -> u32;
     async fn divide(&self, one: u32, other: u32) -> Result<u32, String>;

@@ -20,7 +20,7 @@ pub(crate) struct Change {
 }
 
 /// A store.
-#[apus::service(name = "test.Store")]
+#[apus_rpc::service(name = "test.Store")]
 pub(crate) trait Store {
     /// Does nothing.
     async fn nothing(&self);

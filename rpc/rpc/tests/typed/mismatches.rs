@@ -11,7 +11,7 @@ mod first {
         pub(crate) y: u32,
     }
 
-    #[apus::service(name = "Shapes")]
+    #[apus_rpc::service(name = "Shapes")]
     pub(crate) trait Shapes {
         async fn area(&self, points: Vec<Point>) -> u64;
         async fn same(&self, a: u8) -> u8;
@@ -26,7 +26,7 @@ mod second {
         pub(crate) y: u64,
     }
 
-    #[apus::service(name = "Shapes")]
+    #[apus_rpc::service(name = "Shapes")]
     pub(crate) trait Shapes {
         async fn added(&self) -> u8;
         async fn area(&self, points: Vec<Point>) -> u64;
@@ -182,7 +182,7 @@ mod json {
             pub(crate) what: String,
         }
 
-        #[apus::service(name = "Orders", codec = apus_rpc::Json)]
+        #[apus_rpc::service(name = "Orders", codec = apus_rpc::Json)]
         pub(crate) trait Orders {
             async fn place(&self, order: Order) -> u32;
         }
@@ -196,7 +196,7 @@ mod json {
             pub(crate) count: Option<u32>,
         }
 
-        #[apus::service(name = "Orders", codec = apus_rpc::Json)]
+        #[apus_rpc::service(name = "Orders", codec = apus_rpc::Json)]
         pub(crate) trait Orders {
             async fn place(&self, order: Order) -> u32;
         }

@@ -4,7 +4,7 @@ use crate::serve;
 use apus_rpc::{Metadata, Notifications};
 use std::sync::{Arc, Mutex};
 
-#[apus::service]
+#[apus_rpc::service]
 trait Log {
     /// Writes a line.
     #[notify]

@@ -47,8 +47,8 @@ fn serve(address: &str) -> Result<(), Box<dyn Error>> {
     let endpoint = Endpoint::bind(address)?;
     println!("listening on {}", endpoint.local_addr());
     let store = Store::default();
-    // All threads share the endpoint. The one that has waited for the shortest time gets the next
-    // request, since its caches are warm.
+    // All threads share the endpoint. The thread that has waited for the shortest time gets the
+    // next request, since its caches are warm.
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| receive(&endpoint, &store));

@@ -1,4 +1,4 @@
-//! What the key-value store does with a request, and how requests and replies are encoded.
+//! Handling of requests in the key-value store, and the encoding of requests and replies.
 //!
 //! A request is one byte for the operation, the length of the key in two bytes, the key, and the
 //! value if the operation is `PUT`. The reply to `PUT` and `DELETE` is empty. The reply to `GET` is
@@ -13,7 +13,7 @@ const GET: u8 = b'G';
 const PUT: u8 = b'P';
 const DELETE: u8 = b'D';
 
-/// The values by their keys. Both are slices of the requests that brought them: nothing is copied.
+/// The values by their keys. Both are slices of the requests that delivered them, without a copy.
 #[derive(Debug, Default)]
 pub(crate) struct Store(RwLock<HashMap<Bytes, Bytes>>);
 

@@ -28,7 +28,7 @@ const LONGEST_CONTENT: u64 = 60_000_000;
 
 /// A command to create a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Command {
+pub(super) struct FileCommand {
     /// Relative to the tree's root, without `..`.
     pub(super) path: PathBuf,
     pub(super) mode: u32,
@@ -61,7 +61,7 @@ impl Lengths {
     }
 }
 
-impl Command {
+impl FileCommand {
     /// Reads the file at `path` below `root`.
     pub(super) fn of_file(root: &Path, path: &Path) -> Result<Self, Failure> {
         let mut file = File::open(root.join(path))?;
@@ -119,12 +119,12 @@ fn at<const N: usize>(head: &[u8; FIXED], offset: usize) -> [u8; N] {
 mod tests {
     use super::*;
 
-    fn command(path: &str) -> Command {
+    fn command(path: &str) -> FileCommand {
         let content = Bytes::from_static(b"content");
-        Command { path: path.into(), mode: 0o640, changed: (-5, 999_999_999), content }
+        FileCommand { path: path.into(), mode: 0o640, changed: (-5, 999_999_999), content }
     }
 
-    fn joined(command: &Command) -> Bytes {
+    fn joined(command: &FileCommand) -> Bytes {
         [command.head(), command.content.clone()].concat().into()
     }
 
@@ -132,7 +132,7 @@ mod tests {
     fn a_command_arrives_as_it_was_sent() {
         let sent = command("some/where/file");
         let bytes = joined(&sent);
-        assert_eq!(Command::parse(&bytes).unwrap(), sent);
+        assert_eq!(FileCommand::parse(&bytes).unwrap(), sent);
         let lengths = Lengths::of(bytes.first_chunk().unwrap()).unwrap();
         assert_eq!(lengths.total(), bytes.len() - FIXED);
     }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_path_that_leads_out_of_the_tree_is_refused() {
         for path in ["../outside", "/etc/passwd", "a/../../b", ".", ".."] {
-            let error = Command::parse(&joined(&command(path))).unwrap_err();
+            let error = FileCommand::parse(&joined(&command(path))).unwrap_err();
             assert!(error.to_string().contains("leads out of the tree"), "{path}: {error}");
         }
     }
@@ -149,13 +149,13 @@ mod tests {
     fn anything_but_a_command_is_refused() {
         let good = joined(&command("file"));
         for length in 0..good.len() {
-            assert!(Command::parse(&good.slice(..length)).is_err(), "{length}");
+            assert!(FileCommand::parse(&good.slice(..length)).is_err(), "{length}");
         }
         for index in 0..12 {
             let mut wrong = good.to_vec();
             wrong[index] ^= 0x40;
-            assert!(Command::parse(&wrong.into()).is_err(), "byte {index}");
+            assert!(FileCommand::parse(&wrong.into()).is_err(), "byte {index}");
         }
-        assert!(Command::parse(&joined(&command(""))).is_err(), "no path");
+        assert!(FileCommand::parse(&joined(&command(""))).is_err(), "no path");
     }
 }

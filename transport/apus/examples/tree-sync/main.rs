@@ -7,7 +7,7 @@
 //! A command has a head (path, mode, time of the last change) and the file's content. The client
 //! waits for each reply, as network file systems and synchronisers do. Over TCP this can be a
 //! thousand times slower than necessary: a client that writes head and content in two calls waits
-//! for a delayed acknowledgement between them (`apus lab small-writes` shows why). The example
+//! for a delayed acknowledgement between them (`apus-lab lab small-writes` shows why). The example
 //! copies the same tree with four methods:
 //!
 //! - `apus`: one call with two slices, over UDP as between hosts;
@@ -16,8 +16,8 @@
 //! - `tcp gathered`: one `writev` of both;
 //! - `tcp split`: two writes.
 //!
-//! The methods alternate in several rounds, each of which begins with another one, since the file
-//! system varies more than the network. `tcp split` is so slow that it runs once.
+//! The methods alternate in several rounds, and each round starts with another method, since the
+//! file system varies more than the network. `tcp split` is so slow that it runs once.
 //!
 //! | file | contents |
 //! |---|---|
@@ -41,14 +41,14 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
-use command::Command;
+use command::FileCommand;
 use tree::Tree;
 
 /// Synchronises a tree of files with a server, one command for each file: over apus, and over TCP
 /// in two ways
 #[derive(Debug, Parser)]
 #[command(name = "tree-sync")]
-struct Arguments {
+struct SyncArguments {
     /// Files in the tree: 1 to 100000
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     files: u32,
@@ -64,7 +64,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// Durations of commands, from sending to the reply.
 type Times = Vec<Duration>;
 
-/// Returns the median; the upper one of the middle two if their number is even.
+/// Returns the median; of an even number, the upper one of the middle two.
 fn median(mut times: Times) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
@@ -97,11 +97,11 @@ impl Method {
     fn synchronise(self, from: &Tree, to: &Path) -> Result<Times, Failure> {
         let mut progress = Progress::of(self, from.files.len());
         // The client's loop: read a file, send its command, wait for the reply.
-        let push = |send: &mut dyn FnMut(Command) -> Result<(), Failure>| {
+        let push = |send: &mut dyn FnMut(FileCommand) -> Result<(), Failure>| {
             let mut times = Vec::with_capacity(from.files.len());
             for path in &from.files {
                 let began = Instant::now();
-                send(Command::of_file(&from.root, path)?)?;
+                send(FileCommand::of_file(&from.root, path)?)?;
                 times.push(began.elapsed());
                 progress.step();
             }
@@ -128,7 +128,7 @@ impl fmt::Display for Method {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse(), &mut std::io::stdout()) {
+    match run(&SyncArguments::parse(), &mut std::io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -138,7 +138,7 @@ fn main() -> ExitCode {
 }
 
 /// Creates a tree, copies it with every method, and compares the results. All files are temporary.
-fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
+fn run(arguments: &SyncArguments, out: &mut impl Write) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let source = tree::make(&folder.path().join("source"), arguments.files)?;
     let bytes: u64 = source.bytes()?;
@@ -266,7 +266,7 @@ mod tests {
     fn the_report_has_times_and_says_that_the_trees_are_equal() {
         let mut out = Vec::new();
         let arguments = ["tree-sync", "--files", "20", "--runs", "2"];
-        run(&Arguments::try_parse_from(arguments).unwrap(), &mut out).unwrap();
+        run(&SyncArguments::try_parse_from(arguments).unwrap(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with("20 files, "), "{text}");
         for method in Method::ALL {

@@ -5,7 +5,7 @@ use std::thread;
 
 use apus::Endpoint;
 
-use super::command::Command;
+use super::command::FileCommand;
 use super::store::{Store, check};
 use super::{Failure, Times};
 
@@ -14,7 +14,7 @@ use super::{Failure, Times};
 pub(super) fn run(
     to: &Path,
     local: bool,
-    push: impl FnOnce(&mut dyn FnMut(Command) -> Result<(), Failure>) -> Result<Times, Failure>,
+    push: impl FnOnce(&mut dyn FnMut(FileCommand) -> Result<(), Failure>) -> Result<Times, Failure>,
 ) -> Result<Times, Failure> {
     let server = Endpoint::builder().local(local).bind("127.0.0.1:0")?;
     let client = Endpoint::builder().local(local).client()?;
@@ -22,7 +22,7 @@ pub(super) fn run(
     thread::scope(|scope| {
         scope.spawn(|| serve(&server, &Store::at(to)));
         // Head and content are not joined: a message may consist of slices.
-        let mut send = |command: Command| {
+        let mut send = |command: FileCommand| {
             let reply = client.call(address, [command.head(), command.content])?;
             check(&reply)
         };

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
 
-use super::command::{Command, FIXED, Lengths};
+use super::command::{FIXED, FileCommand, Lengths};
 use super::store::{Store, check};
 use super::{Failure, Times};
 
@@ -25,7 +25,7 @@ const LONGEST_REPLY: u32 = 65_536;
 pub(super) fn run(
     to: &Path,
     writes: Writes,
-    push: impl FnOnce(&mut dyn FnMut(Command) -> Result<(), Failure>) -> Result<Times, Failure>,
+    push: impl FnOnce(&mut dyn FnMut(FileCommand) -> Result<(), Failure>) -> Result<Times, Failure>,
 ) -> Result<Times, Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut client = TcpStream::connect(listener.local_addr()?)?;
@@ -44,7 +44,7 @@ pub(super) fn run(
     })
 }
 
-fn send(to: &mut TcpStream, command: &Command, writes: Writes) -> io::Result<()> {
+fn send(to: &mut TcpStream, command: &FileCommand, writes: Writes) -> io::Result<()> {
     let head = command.head();
     match writes {
         Writes::Split => {

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use apus::Bytes;
 
 use super::Failure;
-use super::command::Command;
+use super::command::FileCommand;
 
 /// The reply to a command that was carried out. Any other reply is an error message.
 pub(super) const DONE: &str = "done";
@@ -27,12 +27,12 @@ impl Store {
 
     /// Carries out a command and returns the reply.
     pub(super) fn reply(&self, command: &Bytes) -> String {
-        let written = Command::parse(command).and_then(|command| self.write(&command));
+        let written = FileCommand::parse(command).and_then(|command| self.write(&command));
         written.map_or_else(|error| error.to_string(), |()| DONE.to_owned())
     }
 
     /// Writes a file and creates its parent folders as needed.
-    fn write(&self, command: &Command) -> Result<(), Failure> {
+    fn write(&self, command: &FileCommand) -> Result<(), Failure> {
         let path = self.root.join(&command.path);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -55,7 +55,7 @@ fn time((seconds, nanoseconds): (i64, u32)) -> Result<SystemTime, Failure> {
         .ok_or_else(|| "a time that this system cannot represent".into())
 }
 
-/// Returns an error unless the reply says that the command was carried out.
+/// Returns an error unless the reply reports success.
 pub(super) fn check(reply: &[u8]) -> Result<(), Failure> {
     if reply == DONE.as_bytes() {
         return Ok(());
@@ -70,7 +70,7 @@ mod tests {
 
     fn write(root: &Path, path: &str, changed: (i64, u32)) -> String {
         let content = Bytes::from_static(b"text");
-        let command = Command { path: path.into(), mode: 0o400, changed, content };
+        let command = FileCommand { path: path.into(), mode: 0o400, changed, content };
         let bytes = [command.head(), command.content.clone()].concat();
         Store::at(root).reply(&bytes.into())
     }

@@ -49,8 +49,8 @@ impl EndpointBuilder {
         self.start(opened, Ports::Shared)
     }
 
-    /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP
-    /// protocol), and starts an endpoint that does not serve requests.
+    /// Opens a socket at a free port, on all addresses of the host (over raw IP: all addresses of
+    /// one IP protocol), and starts an endpoint that does not serve requests.
     ///
     /// # Errors
     ///

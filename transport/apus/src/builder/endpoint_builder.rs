@@ -1,10 +1,10 @@
 //! The builder of endpoints: a setter for each option.
 
 use super::engine::Engine;
-use super::options::Options;
+use super::options::EndpointOptions;
 use super::shards::Shards;
 use crate::endpoint::Endpoint;
-use crate::engine::poll_mode::PollMode;
+use crate::engine::waiting::PollMode;
 use crate::overload::Quotas;
 use crate::trace::{FreezeTriggers, TraceFiles};
 use apus_proto::Config;
@@ -17,9 +17,9 @@ use std::time::Duration;
 /// Options for a new endpoint; every option has a default.
 ///
 /// [`Endpoint::builder`](crate::Endpoint::builder) returns a builder of blocking endpoints,
-/// [`tokio::Endpoint::builder`](crate::tokio::Endpoint::builder) one of async endpoints. Three
-/// methods open the endpoint: `bind` for one that serves requests, `client` for one that does not,
-/// and `with_driver`. A builder of async endpoints has them with `.await`.
+/// [`tokio::Endpoint::builder`](crate::tokio::Endpoint::builder) a builder of async endpoints.
+/// Three methods open the endpoint: `bind` opens one that serves requests, `client` one that does
+/// not, and `with_driver` one over any driver. A builder of async endpoints has them with `.await`.
 ///
 /// ```
 /// use apus::{Config, Endpoint, PollMode};
@@ -36,7 +36,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[must_use = "call `bind`"]
 pub struct EndpointBuilder<E = Endpoint> {
-    pub(crate) options: Options,
+    pub(crate) options: EndpointOptions,
     endpoint: PhantomData<fn() -> E>,
 }
 
@@ -55,7 +55,7 @@ impl Default for EndpointBuilder {
 
 impl<E> EndpointBuilder<E> {
     pub(crate) fn new() -> Self {
-        Self { options: Options::default(), endpoint: PhantomData }
+        Self { options: EndpointOptions::default(), endpoint: PhantomData }
     }
 
     /// Sets the parameters of the protocol, such as the limits for messages, buffers and peers. The
@@ -75,17 +75,17 @@ impl<E> EndpointBuilder<E> {
     /// Uses raw IP (protocol 146) instead of UDP, as the Linux kernel's Homa module does. Requires
     /// the capability CAP_NET_RAW.
     ///
-    /// The endpoint then speaks the kernel profile, whatever [`EndpointBuilder::config`] says:
+    /// The endpoint then speaks the kernel profile, independent of [`EndpointBuilder::config`]:
     /// messages have at most 1,000,000 bytes, and clients of refused requests get no reason. The
-    /// address comes from [`EndpointBuilder::bind`]; [`EndpointBuilder::client`] takes the one in
-    /// `raw`.
+    /// address comes from [`EndpointBuilder::bind`]; [`EndpointBuilder::client`] takes the address
+    /// in `raw`.
     ///
     /// An endpoint speaks one of the two IP protocols: bound to `0.0.0.0`, the default, it reaches
     /// IPv4 peers, bound to `[::]` IPv6 peers. The port of a peer's address is its Homa port. The
     /// ids of calls come from a range that no other endpoint of the host has ([`Raw::first_id`]).
     ///
-    /// Opening the endpoint starts a thread, which answers in place of endpoints of the host whose process was killed (RPC-19);
-    /// it sleeps while another endpoint of the host does.
+    /// Opening the endpoint starts a thread, which answers in place of endpoints of the host whose
+    /// process was killed (RPC-19); it sleeps while another endpoint of the host does.
     ///
     /// Calls never go through shared memory ([`EndpointBuilder::local`]): that path is bound to UDP
     /// addresses, and an endpoint with the same address and port over UDP is another endpoint.
@@ -107,47 +107,56 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
-    /// Sets the number of shards: sockets, each with an instance of the protocol and a loop of its own, so that the
-    /// endpoint uses several cores. A number, or [`Shards::Auto`]. The default is 1.
+    /// Sets the number of shards: sockets, each with its own instance of the protocol and its own
+    /// loop, so that the endpoint uses several cores. A number, or [`Shards::Auto`]. The default is
+    /// 1.
     ///
-    /// All sockets of an endpoint that serves are bound to one port. The system gives each client, by its address and port,
-    /// to one of them, so the load spreads over the shards if there are several times as many clients. A client has a
-    /// socket at a port of its own for each shard, and those of one client are spread evenly. An endpoint that serves with several shards makes its calls from further
-    /// sockets, as many, which are opened when it makes the first one.
+    /// All sockets of a serving endpoint are bound to one port. The system assigns each client, by
+    /// its address and port, to one of them, so the load spreads over the shards if there are
+    /// several times as many clients. A client has a socket at a separate port for each shard, and
+    /// the sockets of one client are spread evenly. A serving endpoint with several shards makes
+    /// its calls from the same number of additional sockets, which are opened when it makes the
+    /// first call.
     ///
-    /// Each thread has a shard through which it calls and at which it waits. It receives the messages of that shard first;
-    /// those of another one if that shard's threads are busy. Start as many threads that receive as there are shards, or
-    /// more. Nothing else changes: requests are executed at most once, and any thread may reply to any request.
+    /// Each thread has one shard for its calls and its waits. It receives the messages of that
+    /// shard first, and messages of another shard if that shard's threads are busy. Start at least
+    /// as many receiving threads as there are shards. All else is unchanged: requests are executed
+    /// at most once, and any thread may reply to any request.
     ///
-    /// Limits of [`EndpointBuilder::config`] hold for each shard, except that all share `max_incoming`. Shared memory
-    /// ([`EndpointBuilder::local`]) leads to the first shard of a server. An endpoint over raw IP, in the kernel profile or
-    /// with a driver of the application has one shard, whatever is set here.
+    /// Limits of [`EndpointBuilder::config`] hold for each shard, except that all share
+    /// `max_incoming`. Shared memory ([`EndpointBuilder::local`]) leads to the first shard of a
+    /// server. An endpoint over raw IP, in the kernel profile or with a driver of the application
+    /// has one shard, whatever is set here.
     pub fn shards(mut self, shards: impl Into<Shards>) -> Self {
         self.options.shards = shards.into();
         self
     }
 
-    /// Has the endpoint schedule as one with all endpoints of this host that have the same group name. The default is none.
+    /// Has the endpoint schedule as one with all endpoints of this host that have the same group
+    /// name. The default is none.
     ///
-    /// Processes of a host share its link, the switch port before it, and the queue of its interface. In a group they share one
-    /// `max_incoming`, grant the shortest messages of all first, and count together what waits in the interface. So short
-    /// messages stay as fast as if one process did all of it. Give the endpoints of each network interface a group of
-    /// their own, by its name for example.
+    /// Processes of a host share its link, the switch port in front of it, and the queue of its
+    /// interface. In a group they share one `max_incoming`, grant the shortest messages of all
+    /// first, and count the interface's backlog together. So short messages stay as fast as if one
+    /// process did all of it. Give the endpoints of each network interface a separate group, by its
+    /// name for example.
     ///
-    /// A group belongs to the network namespace, and to the processes that [`LocalConfig::peer_policy`](crate::local::LocalConfig)
-    /// allows: those of one user, unless it says otherwise. They share a page of memory, and a thread of each process waits for
-    /// the end of the one that hands it out. A process that dies gives its share back within a second. One that writes
-    /// nonsense to the page takes no more than an equal part of the host from the others.
+    /// A group belongs to the network namespace, and to the processes that
+    /// [`LocalConfig::peer_policy`](crate::local::LocalConfig) allows: by default the processes of
+    /// one user. They share a page of memory, and a thread of each process waits for the end of the
+    /// process that hands it out. A process that dies gives its share back within a second. A
+    /// process that writes garbage to the page takes no more than an equal part of the host from
+    /// the others.
     ///
-    /// A page has room for 63 shards of endpoints that are busy at once; further ones schedule alone. The name has at most 80 bytes;
-    /// an empty one is none.
+    /// A page has room for 63 shards of endpoints that are busy at once; further ones schedule
+    /// alone. The name has at most 80 bytes; an empty one is none.
     pub fn host_group(mut self, name: impl Into<String>) -> Self {
         self.options.host_group = Some(name.into()).filter(|name| !name.is_empty());
         self
     }
 
-    /// Sets the number of packets after which a pass of the loop stops receiving, handles what it
-    /// has and transmits. The default is [`EndpointBuilder::RECEIVE_BATCH`], 32; 0 counts as 1.
+    /// Sets the number of packets after which a pass of the loop stops receiving, handles them and
+    /// transmits. The default is [`EndpointBuilder::RECEIVE_BATCH`], 32; 0 counts as 1.
     ///
     /// The limit is not exact: the UDP driver receives up to 16 datagrams at once, each with all
     /// packets that receive offload has merged into it.
@@ -156,7 +165,7 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
-    /// Sets whether requests are accepted; if not, their clients get an error that says so. The
+    /// Sets whether requests are accepted; if not, their clients get a corresponding error. The
     /// default is `true`.
     pub const fn serve(mut self, serve: bool) -> Self {
         self.options.serve = serve;
@@ -167,14 +176,14 @@ impl<E> EndpointBuilder<E> {
     /// than it serves. The default is 500 µs; [`Duration::MAX`] disables the limit.
     ///
     /// With the limit, a server that is offered several times its capacity still serves as many
-    /// requests as at capacity, each after a short wait. It takes effect when 200 times as many
-    /// requests wait as the application receives in this time: at least 320, and 16,384 at most.
-    /// Shorter queues, as after a pause of some milliseconds, are served late and not refused. From
-    /// then on the queue holds what the application receives in this time, and at least 16 requests.
-    /// Every further request is refused at once with
-    /// [`Refusal::Overloaded`](crate::Refusal::Overloaded):
-    /// it was not executed and may be sent elsewhere. Replies may be held back meanwhile to leave
-    /// together, for up to 125 µs or until their thread receives its next request.
+    /// requests as at capacity, each after a short wait. It takes effect when the queue reaches 200
+    /// times the number of requests that the application receives in this time: at least 320, and
+    /// 16,384 at most. Shorter queues, as after a pause of some milliseconds, are served late and
+    /// not refused. From then on the queue holds the number of requests that the application
+    /// receives in this time, and at least 16. Every further request is refused at once with
+    /// [`Refusal::Overloaded`](crate::Refusal::Overloaded): it was not executed and may be sent
+    /// elsewhere. Replies may be held back during overload to leave together, for up to 125 µs or
+    /// until their thread receives its next request.
     ///
     /// The limit ends when the queue has not been full for 10 ms. It has no effect while the
     /// application receives no requests at all.
@@ -183,14 +192,13 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
-    /// Sets the time after which a call fails that has no
-    /// [deadline](crate::CallOptions::deadline) of its own, with
-    /// [`FailureKind::DeadlineExceeded`](crate::FailureKind::DeadlineExceeded). The default is
+    /// Sets the timeout of calls without a [deadline](crate::CallOptions::deadline): they then fail
+    /// with [`FailureKind::DeadlineExceeded`](crate::FailureKind::DeadlineExceeded). The default is
     /// 60 s; [`Duration::MAX`] disables it.
     ///
     /// Calls to a peer that ends or becomes unreachable fail sooner: the limit is for servers that
-    /// are alive and do not reply. It costs a call nothing, and is not exact. A call fails up to a
-    /// quarter later, and time in which the process does not run is hardly counted. For exact
+    /// are alive and do not reply. It adds no cost to a call, and is not exact. A call fails up to
+    /// a quarter later, and time while the process is stopped is mostly not counted. For exact
     /// limits there is [`CallOptions::timeout`](crate::CallOptions::timeout).
     pub const fn call_timeout(mut self, time: Duration) -> Self {
         self.options.call_timeout = time;
@@ -260,10 +268,11 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
-    /// Seals every packet ([`security`](crate::security)): peers that do not prove an identity that `security` admits are not
-    /// talked to. The default is packets in the clear. Not available with the kernel profile or raw IP.
+    /// Seals every packet ([`security`](crate::security)): peers that do not prove an identity that
+    /// `security` admits are not talked to. The default is packets in the clear. Not available with
+    /// the kernel profile or raw IP.
     ///
-    /// Shared memory is then used only if the settings say so (`plaintext = "local-only"`).
+    /// Shared memory is then used only if the settings allow it (`plaintext = "local-only"`).
     #[cfg(feature = "tls")]
     pub fn security(mut self, security: crate::security::Security) -> Self {
         self.options.sealer = crate::security::Sealer(Some(security));

@@ -12,9 +12,9 @@ pub enum Engine {
     /// While no thread waits, a background poller runs the loop.
     #[default]
     Waiters,
-    /// A thread of its own, pinned to a CPU if one is given. Of several
-    /// [shards](crate::EndpointBuilder::shards) each has a thread, pinned to the next CPU. Each message is handed off from it to
-    /// a thread of the application.
+    /// A dedicated thread, pinned to a CPU if one is given. With several
+    /// [shards](crate::EndpointBuilder::shards) each has a thread, pinned to the next CPU. Each
+    /// message is handed off from it to a thread of the application.
     Dedicated {
         /// The CPU to pin the thread to; `None` lets the system choose.
         cpu: Option<usize>,

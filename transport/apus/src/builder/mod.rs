@@ -3,9 +3,9 @@
 //! | file | content |
 //! |---|---|
 //! | `endpoint_builder` | the builder, generic over the endpoint that it opens: a setter for each option |
-//! | `engine` | the option that says which threads run the loop |
-//! | `shards` | the option that says how many shards there are |
-//! | `options` | what the builder has collected, and what that opens and starts |
+//! | `engine` | the option for the threads that run the loop |
+//! | `shards` | the option for the number of shards |
+//! | `options` | the collected settings, and the start of an endpoint from them |
 //! | `blocking` | how a blocking endpoint is opened; `tokio/builder.rs` has the same for an async one |
 
 mod blocking;

@@ -1,13 +1,14 @@
-//! The options of an endpoint, and what they open and start.
+//! The options of an endpoint, and the start of an endpoint from them.
 
 use super::engine::Engine;
 use super::shards::Shards as ShardCount;
-use crate::engine::backlog::Backlog;
-use crate::engine::poll_mode::PollMode;
+use crate::engine::handoff::{Sibling, Siblings};
+use crate::engine::poll::background_poller;
+use crate::engine::runners::dedicated;
 use crate::engine::shard::{DriverSetup, Settings, Shard};
 use crate::engine::shards::{OpenCallers, Runner, Running, Shards};
-use crate::engine::siblings::{Sibling, Siblings};
-use crate::engine::{background_poller, dedicated};
+use crate::engine::state::Backlog;
+use crate::engine::waiting::PollMode;
 use crate::error::{BindError, Closed};
 use crate::overload::Quotas;
 use crate::security::{Sealer, Sealing};
@@ -24,9 +25,9 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What an [`EndpointBuilder`](super::EndpointBuilder) has collected.
+/// Settings collected by an [`EndpointBuilder`](super::EndpointBuilder).
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
+pub(crate) struct EndpointOptions {
     pub(super) config: Config,
     pub(super) udp: UdpConfig,
     /// Raw IP instead of UDP.
@@ -56,11 +57,11 @@ pub(crate) struct Options {
 pub(crate) enum Ports {
     /// All shards have one port, which clients call.
     Shared,
-    /// Each shard has a port of its own.
+    /// Each shard has a separate port.
     Own,
 }
 
-impl Default for Options {
+impl Default for EndpointOptions {
     fn default() -> Self {
         Self {
             config: Config::default(),
@@ -86,7 +87,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl EndpointOptions {
     /// Returns whether other processes can read the endpoint's state.
     pub(crate) const fn is_observable(&self) -> bool {
         self.observable && cfg!(feature = "introspection")
@@ -103,7 +104,7 @@ impl Options {
         Ok(vec![DriverSetup { driver, config, first_id, local: None, ended: None, sealing }])
     }
 
-    /// Starts the shards of a blocking endpoint, and what runs their loops.
+    /// Starts the shards of a blocking endpoint, and the runners of their loops.
     pub(crate) fn start(
         &self,
         opened: Vec<DriverSetup>,
@@ -145,7 +146,8 @@ impl Options {
         Ok(Shards::new(first, callers))
     }
 
-    /// Starts a shard on each of `opened`. The first of them has this place among its siblings, if there are any.
+    /// Starts a shard on each of `opened`. The first of them has this place among its siblings, if
+    /// there are any.
     fn run_all(
         &self,
         opened: Vec<DriverSetup>,
@@ -206,8 +208,8 @@ impl Options {
         }
     }
 
-    /// Opens `count` sockets, each at a port of its own: those that follow the first one's, where they are free. A server spreads
-    /// such ports over its shards evenly (`spread` of `apus-socket`).
+    /// Opens `count` sockets at separate ports: the ports after the first one's, where they are
+    /// free. A server spreads such ports over its shards evenly (`spread` of `apus-socket`).
     fn open_paths(&self, count: usize) -> Result<Vec<DriverSetup>, BindError> {
         let mut paths = vec![Udp::open(&self.udp_at(self.udp.bind))?];
         let first = paths[0].local_addr().port();
@@ -226,7 +228,7 @@ impl Options {
     fn open_at(&self, bind: SocketAddr) -> Result<Vec<DriverSetup>, BindError> {
         let Some(raw) = self.raw else {
             let group = Udp::open_group(&self.udp_at(bind), self.shard_count())?;
-            // One of them has the name that peers of this host know.
+            // One of them has the endpoint's name for peers of this host.
             let setup = |(index, udp)| self.over_udp(udp, index == 0);
             return group.into_iter().enumerate().map(setup).collect();
         };

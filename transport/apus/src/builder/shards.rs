@@ -1,13 +1,15 @@
-//! The option that says how many shards an endpoint has, and its text form.
+//! The option for the number of shards of an endpoint, and its text form.
 
-/// The number of shards of an endpoint ([`EndpointBuilder::shards`](crate::EndpointBuilder::shards)). The default is 1.
+/// The number of shards of an endpoint
+/// ([`EndpointBuilder::shards`](crate::EndpointBuilder::shards)). The default is 1.
 ///
 /// As text it is a number or `auto`; with the feature `serde`, a number or the text `auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shards {
     /// This number: 1 to [`Shards::MAX`]; values outside count as the nearest.
     Count(usize),
-    /// One for each core that the process may use, by its affinity mask and the quota of its cgroup, and 8 at most.
+    /// One for each core that the process may use, by its affinity mask and the quota of its
+    /// cgroup, and 8 at most.
     Auto,
 }
 
@@ -15,8 +17,8 @@ impl Shards {
     /// The largest number of shards.
     pub const MAX: usize = 64;
 
-    /// The largest number that [`Shards::Auto`] chooses. Chosen by us: each shard has a socket and buffers of its own, and
-    /// eight carry more than one network interface.
+    /// The largest number that [`Shards::Auto`] chooses. Chosen by us: each shard has its own
+    /// socket and buffers, and eight carry more than one network interface.
     const MAX_AUTO: usize = 8;
 
     /// Returns the number, at least 1.
@@ -24,7 +26,8 @@ impl Shards {
     pub fn count(self) -> usize {
         match self {
             Self::Count(count) => count.clamp(1, Self::MAX),
-            // Knows both the mask and the quota. It fails only if the system does not say.
+            // Respects both the mask and the quota. It fails only if the system does not report
+            // them.
             Self::Auto => std::thread::available_parallelism()
                 .map_or(1, |cores| cores.get().min(Self::MAX_AUTO)),
         }

@@ -3,8 +3,8 @@
 use apus_proto::Instant;
 use std::sync::LazyLock;
 
-/// Translates the system's monotonic clock into the protocol's time. All clocks of a host show the same time, so that times of
-/// shards, endpoints and processes can be compared.
+/// Translates the system's monotonic clock into the protocol's time. All clocks of a host show the
+/// same time, so that times of shards, endpoints and processes can be compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Origin,
@@ -17,7 +17,8 @@ struct Origin {
     nanos: u64,
 }
 
-/// The protocol's time when the system's clock began. Not 0, which the protocol uses for "never yet".
+/// The protocol's time at the origin of the system's clock. Not 0, which the protocol uses for
+/// "never yet".
 const START: u64 = 1_000_000_000;
 
 impl Clock {
@@ -25,7 +26,7 @@ impl Clock {
     pub(crate) fn start() -> Self {
         static ORIGIN: LazyLock<Origin> = LazyLock::new(|| {
             let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-            // Neither is negative, and the clock begins with the system.
+            // Neither is negative, and the clock starts with the system.
             let nanos = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
             Origin { at: std::time::Instant::now(), nanos: START + nanos }
         });

@@ -2,8 +2,8 @@
 //!
 //! One run of each part in [`EVERY`] is timed and counts for all of them. Sampling costs about a
 //! nanosecond per pass of the loop and is right on average; two readings of the clock for each
-//! would cost fifty. Each part has a countdown of its own, and the period is a prime: otherwise
-//! work that alternates would always hit the same part.
+//! would cost fifty. Each part has a separate countdown, and the period is a prime: otherwise
+//! alternating work would always hit the same part.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
@@ -13,7 +13,7 @@ const EVERY: u32 = 251;
 
 /// A part of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CpuPart {
+pub(crate) enum CpuPart {
     /// Receiving from the driver and from shared memory.
     Receive,
     /// Handling packets and timers in the protocol.
@@ -30,7 +30,7 @@ const PARTS: usize = 4;
 /// Nanoseconds by part. A part counts down in one thread at a time, the leader (receive, poll) or
 /// the holder of the core lock (protocol, send), so that loads and stores are enough.
 #[derive(Debug)]
-pub(super) struct Cpu {
+pub(crate) struct Cpu {
     left: [AtomicU32; PARTS],
     nanos: [AtomicU64; PARTS],
 }
@@ -42,8 +42,8 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    /// Begins a part. Returns the time if it is timed.
-    pub(super) fn begin(&self, part: CpuPart) -> Option<Instant> {
+    /// Starts a part. Returns the time if it is timed.
+    pub(crate) fn begin(&self, part: CpuPart) -> Option<Instant> {
         let left = &self.left[part as usize];
         let now = left.load(Ordering::Relaxed) - 1;
         if now > 0 {
@@ -55,7 +55,7 @@ impl Cpu {
     }
 
     /// Ends a part.
-    pub(super) fn end(&self, part: CpuPart, began: Option<Instant>) {
+    pub(crate) fn end(&self, part: CpuPart, began: Option<Instant>) {
         if let Some(began) = began {
             let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.add(part, nanos.saturating_mul(u64::from(EVERY)));
@@ -63,12 +63,12 @@ impl Cpu {
     }
 
     /// Adds time that was measured elsewhere.
-    pub(super) fn add(&self, part: CpuPart, nanos: u64) {
+    pub(crate) fn add(&self, part: CpuPart, nanos: u64) {
         self.nanos[part as usize].fetch_add(nanos, Ordering::Relaxed);
     }
 
     /// Returns the nanoseconds spent so far.
-    pub(super) fn nanos(&self, part: CpuPart) -> u64 {
+    pub(crate) fn nanos(&self, part: CpuPart) -> u64 {
         self.nanos[part as usize].load(Ordering::Relaxed)
     }
 }

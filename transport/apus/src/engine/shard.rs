@@ -1,17 +1,14 @@
 //! A shard: what all threads of an endpoint share.
 
-use super::backlog::Backlog;
-use super::clock::Clock;
-use super::core::{Core, CoreParts, StealAsks, UnlockActions};
-use super::cpu::Cpu;
-use super::local::Path;
-use super::poll_mode::PollMode;
-use super::poll_role::RoleState;
-use super::receive::Receiver;
-use super::siblings::{MessageKind, Sibling};
-use super::signal::Signal;
-use super::state::CallTimeout;
-use super::tracer::Tracer;
+use crate::engine::clock::Clock;
+use crate::engine::core::{Core, CoreParts, StealAsks, UnlockActions};
+use crate::engine::cpu::Cpu;
+use crate::engine::handoff::{MessageKind, RoleState, Sibling};
+use crate::engine::paths::local::Path;
+use crate::engine::paths::receive::Receiver;
+use crate::engine::state::{Backlog, CallTimeout};
+use crate::engine::tracer::Tracer;
+use crate::engine::waiting::{PollMode, Signal};
 use crate::error::Closed;
 use crate::overload::{Quotas, Work};
 use crate::security::Sealing;
@@ -30,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// A driver, and what goes with it.
+/// A driver with its companions.
 pub(crate) struct DriverSetup {
     pub(crate) driver: Box<dyn Driver>,
     /// Parameters of the protocol, in the profile that the driver needs.
@@ -39,30 +36,29 @@ pub(crate) struct DriverSetup {
     pub(crate) first_id: Option<u64>,
     /// Settings of the shared-memory path; `None` if there is none.
     pub(crate) local: Option<apus_local::LocalConfig>,
-    /// What answers for endpoints of this host that have ended, over raw IP.
+    /// Answers for endpoints of this host that have ended, over raw IP.
     pub(crate) ended: Option<EndedNeighbours>,
-    /// What seals the driver's packets.
+    /// Seals the driver's packets.
     pub(crate) sealing: Sealing,
 }
 
-/// What a shard does, and what it records.
+/// Settings of a shard and of its recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) quotas: Quotas,
     pub(crate) serving: bool,
     pub(crate) max_queueing: Duration,
-    /// Time after which a call without a deadline of its own fails.
+    /// Timeout of calls without a deadline.
     pub(crate) call_timeout: Duration,
     pub(crate) triggers: FreezeTriggers,
-    /// The transports with which it shares the host's link.
+    /// The group of transports that share the host's link.
     pub(crate) host_group: Option<Arc<HostGroup>>,
 }
 
 /// One socket, one instance of the protocol, and one loop.
 pub(crate) struct Shard {
     core: Mutex<Core>,
-    /// Where packets and messages come from. Locked by the leader alone, so that no thread waits
-    /// for it.
+    /// Source of packets and messages. Locked by the leader alone, so that no thread waits for it.
     receiver: Mutex<Receiver>,
     /// The shared-memory path to peers of this host.
     path: Option<Path>,
@@ -70,7 +66,7 @@ pub(crate) struct Shard {
     published: Published,
     clock: Clock,
     poll: PollMode,
-    /// Time after which a call without a deadline of its own fails.
+    /// Timeout of calls without a deadline.
     call_timeout: Duration,
     /// Number of packets after which a pass of the loop takes no further datagrams from the driver.
     receive_quota: usize,
@@ -78,7 +74,7 @@ pub(crate) struct Shard {
     /// Sampled processor time.
     cpu: Arc<Cpu>,
     driver_counters: Option<Arc<dyn DriverCounters>>,
-    /// What seals the driver's packets.
+    /// Seals the driver's packets.
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "nothing is sealed without it"))]
     sealing: Sealing,
     /// Has traces written to files for as long as the endpoint lives.
@@ -89,20 +85,20 @@ pub(crate) struct Shard {
     sibling: Option<Sibling<Self>>,
 }
 
-/// What threads read without the core lock: the leader while nothing arrives, and the background
-/// poller. Times are in nanoseconds of the engine's clock.
+/// Values that threads read without the core lock: the leader while no packet arrives, and the
+/// background poller. Times are in nanoseconds of the engine's clock.
 #[derive(Debug, Default)]
 struct Published {
     /// When the loop must take the core lock; 0: at once.
     due: AtomicU64,
-    /// Until when nothing is received; 0 if receiving is not stopped.
+    /// End of the current stop of receiving; 0 if receiving is not stopped.
     stopped_until: AtomicU64,
     /// The [`RoleState`], as a word.
     role: AtomicU64,
 }
 
 impl Shard {
-    /// Default of the time after which a call without a deadline of its own fails.
+    /// Default timeout of calls without a deadline.
     pub(crate) const CALL_TIMEOUT: Duration = CallTimeout::DEFAULT;
 
     /// Starts an instance of the protocol over the driver of `opened`.
@@ -122,7 +118,7 @@ impl Shard {
         let DriverSetup { driver, config, first_id, local, ended, sealing } = opened;
         let local_addr = driver.local_addr();
         let Capabilities { link_mbps, receive_buffer, spray_ports, .. } = driver.capabilities();
-        // A driver whose system refuses the ports does not take what peers spray either.
+        // If the system refuses a driver the ports, it does not receive sprayed packets either.
         let config = config.to_builder().spray_ports(spray_ports as u64).build();
         let config = config.map_err(io::Error::other)?;
         let driver_counters = driver.counters();
@@ -182,7 +178,7 @@ impl Shard {
         })
     }
 
-    /// Returns the place of the shard among those of its endpoint; `None` if it is the only one.
+    /// Returns the shard's place among the shards of its endpoint; `None` if it is the only one.
     pub(crate) const fn sibling(&self) -> Option<&Sibling<Self>> {
         self.sibling.as_ref()
     }
@@ -191,7 +187,7 @@ impl Shard {
     fn ask_siblings(&self, asks: StealAsks) {
         let Some(sibling) = &self.sibling else { return };
         for kind in MessageKind::ALL {
-            let mut left = asks[kind as usize];
+            let mut left = asks[kind];
             for other in sibling.idle_others(kind).filter_map(|index| sibling.shard(index)) {
                 while left > 0 && other.lock().request_steal(kind) {
                     left -= 1;
@@ -245,7 +241,7 @@ impl Shard {
     }
 
     /// Takes the lock of the receive path. The caller has the poll role.
-    pub(super) fn receiver(&self) -> MutexGuard<'_, Receiver> {
+    pub(crate) fn receiver(&self) -> MutexGuard<'_, Receiver> {
         self.receiver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -258,7 +254,7 @@ impl Shard {
         }
     }
 
-    /// Returns the time after which a call without a deadline of its own fails.
+    /// Returns the timeout of calls without a deadline.
     pub(crate) const fn call_timeout(&self) -> Duration {
         self.call_timeout
     }
@@ -278,17 +274,17 @@ impl Shard {
         self.driver_counters.as_ref().map_or_else(Vec::new, |counters| counters.all())
     }
 
-    /// Returns what seals the driver's packets.
+    /// Returns the sealing of the driver's packets.
     #[cfg(feature = "tls")]
     pub(crate) const fn sealing(&self) -> &Sealing {
         &self.sealing
     }
 
-    pub(super) const fn poll_mode(&self) -> PollMode {
+    pub(crate) const fn poll_mode(&self) -> PollMode {
         self.poll
     }
 
-    pub(super) const fn receive_quota(&self) -> usize {
+    pub(crate) const fn receive_quota(&self) -> usize {
         self.receive_quota
     }
 
@@ -296,26 +292,26 @@ impl Shard {
         self.clock
     }
 
-    pub(super) const fn signal(&self) -> &Signal {
+    pub(crate) const fn signal(&self) -> &Signal {
         &self.signal
     }
 
-    pub(super) fn cpu(&self) -> &Cpu {
+    pub(crate) fn cpu(&self) -> &Cpu {
         &self.cpu
     }
 
     /// Returns whether the protocol, or another thread, needs the leader to take the core lock.
-    pub(super) fn is_due(&self, now: Instant) -> bool {
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.published.due.load(Ordering::Relaxed) <= now.as_nanos()
     }
 
     /// Returns the state of the poll role when the core lock was last released.
-    pub(super) fn role_state(&self) -> RoleState {
+    pub(crate) fn role_state(&self) -> RoleState {
         RoleState::from_word(self.published.role.load(Ordering::Relaxed))
     }
 
     /// Returns whether receiving is stopped because too many requests wait for the application.
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         let until = self.published.stopped_until.load(Ordering::Relaxed);
         until > 0 && self.clock.now().as_nanos() < until
     }
@@ -352,13 +348,14 @@ impl DerefMut for Locked<'_> {
 }
 
 impl Locked<'_> {
-    /// Returns the index of the shard among those of its endpoint.
+    /// Returns the index of the shard within its endpoint.
     #[inline]
     pub(crate) fn shard_index(&self) -> u16 {
         self.shard.sibling.as_ref().map_or(0, |sibling| sibling.index() as u16)
     }
 
-    /// Unlocks, and does what is left to do without the lock. Not inlined: most commands leave nothing.
+    /// Unlocks, and does the remaining work that needs no lock. Not inlined: most commands leave
+    /// none.
     #[inline(never)]
     fn unlock_and_act(&mut self, must_wake_leader: bool) {
         let shard = self.shard;
@@ -389,10 +386,10 @@ impl Locked<'_> {
 }
 
 impl Published {
-    /// Publishes the state of the poll role, and when the leader must take the core lock. Returns
-    /// whether the leader sleeps for longer than that and must be woken. While the poll role is free,
-    /// and the background poller does not watch, no thread reads that time, and a thread that takes
-    /// the role publishes anew.
+    /// Publishes the state of the poll role, and the time at which the leader must take the core
+    /// lock. Returns whether the leader sleeps for longer than that and must be woken. While the
+    /// poll role is free, and the background poller does not watch, no thread reads that time, and
+    /// a thread that takes the role publishes it again.
     fn publish(&self, core: &mut Core) -> bool {
         let polling = core.polling();
         self.role.store(polling.role_state().to_word(), Ordering::Relaxed);

@@ -1,18 +1,17 @@
 //! The shards of an endpoint: which one a thread uses, and how it receives messages of all.
 //!
-//! Each thread has a *home*: one shard through which it calls and at which it waits. A message is
-//! received at home first, and stolen from another shard if that has a surplus
-//! ([`siblings`](super::siblings)).
+//! Each thread has a *home*: the shard that it calls through and waits at. A message is received at
+//! home first, and stolen from another shard if that has a surplus
+//! ([`Siblings`](crate::engine::handoff::Siblings)).
 //!
-//! An endpoint that serves has one socket per shard at one port, and the system gives each client to
-//! one of them. Calls need ports of their own: otherwise the system would give the response to any of
-//! the shards. So an endpoint that serves with several shards opens as many further ones, its
-//! *callers*, when it makes its first call.
+//! A serving endpoint has one socket per shard at one port, and the system assigns each client to
+//! one of them. Calls need separate ports: otherwise the system would give the response to any of
+//! the shards. So a serving endpoint with several shards opens the same number of additional ones,
+//! its *callers*, when it makes its first call.
 
-use super::background_poller::Served;
-use super::poll_mode::PollMode;
-use super::shard::{Locked, Shard};
-use super::wait_target::WaitTarget;
+use crate::engine::poll::{Served, WaitTarget};
+use crate::engine::shard::{Locked, Shard};
+use crate::engine::waiting::PollMode;
 use crate::error::{BindError, Closed};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -22,12 +21,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// A shard, and what runs its loop.
+/// A shard with the runner of its loop.
 pub(crate) type Running = (Arc<Shard>, Runner);
 
-/// What runs the loop of a shard while no thread that waits does.
+/// Runner of a shard's loop while no waiting thread runs it.
 pub(crate) enum Runner {
-    /// A thread of its own.
+    /// A dedicated thread.
     Thread(JoinHandle<()>),
     /// The background poller of the process.
     Background(Served),
@@ -56,7 +55,7 @@ pub(crate) type OpenCallers = Box<dyn Fn() -> Result<Vec<Running>, BindError> + 
 pub(crate) struct Shards {
     /// Distinguishes this endpoint from others of the process.
     id: u64,
-    /// Those that receive requests; those that make calls as well, unless there are callers.
+    /// Shards that receive requests; they also make calls, unless there are callers.
     first: Box<[Arc<Shard>]>,
     callers: Option<Callers>,
     /// The home of the next thread.
@@ -75,23 +74,23 @@ struct Callers {
 struct Home {
     endpoint: u64,
     index: usize,
-    /// Whether messages of other shards come first the next time.
+    /// Whether messages of other shards have precedence the next time.
     others_first: bool,
 }
 
-/// Number of homes that a thread remembers. Chosen by us: threads use few endpoints with several shards. A home that is
-/// forgotten is drawn again.
+/// Number of homes that a thread remembers. Chosen by us: threads use few endpoints with several
+/// shards. A home that is forgotten is drawn again.
 const MAX_HOMES: usize = 8;
 
 thread_local! {
     static HOMES: RefCell<SmallVec<[Home; 2]>> = RefCell::default();
 }
 
-/// A message, and the shard that it comes from.
+/// A message with its shard.
 pub(crate) type AtShard<'a, T> = (&'a Arc<Shard>, T);
 
-/// What a thread has received: the locked shard that it comes from, and the message. `None` if the time is up or the
-/// endpoint is closed.
+/// Result of a receive: the locked shard of the message, and the message. `None` if the time is up
+/// or the endpoint is closed.
 pub(crate) type Received<'a, T> = (&'a Arc<Shard>, Locked<'a>, Option<T>);
 
 impl Shards {
@@ -125,7 +124,7 @@ impl Shards {
         self.all().nth(usize::from(index))
     }
 
-    /// Returns the shard at which the calling thread receives requests.
+    /// Returns the shard whose requests the calling thread receives.
     #[inline]
     pub(crate) fn home(&self) -> &Arc<Shard> {
         match &*self.first {
@@ -134,7 +133,7 @@ impl Shards {
         }
     }
 
-    /// Returns the shard through which the calling thread makes calls, and at which it receives their completions.
+    /// Returns the shard for the calling thread's calls and their completions.
     ///
     /// # Errors
     ///
@@ -172,7 +171,7 @@ impl Shards {
         let (shards, runners): (Vec<_>, Vec<_>) = (*open)().map_err(failed)?.into_iter().unzip();
         self.runners.lock().unwrap_or_else(PoisonError::into_inner).extend(runners);
         let opened = callers.opened.get_or_init(|| shards.into());
-        // The endpoint may have been closed meanwhile, when these did not exist yet.
+        // The endpoint may have been closed before these existed.
         let core = self.main().lock();
         let closed = core.is_closed().then(|| core.closed_error());
         drop(core);
@@ -243,7 +242,8 @@ impl Shards {
         }
     }
 
-    /// Closes all shards because `home` is closed, so that the completions of all calls can be received.
+    /// Closes all shards because `home` is closed, so that the completions of all calls can be
+    /// received.
     fn close_like(&self, home: &Shard) {
         let why = home.lock().closed_error();
         self.all().for_each(|shard| shard.lock().close(why.clone()));
@@ -265,8 +265,8 @@ impl Shards {
         None
     }
 
-    /// Returns whether to steal before anything is received at `home`. If other shards have a surplus for long, every
-    /// second message comes from them: no shard waits forever.
+    /// Returns whether to steal before a receive at `home`. If other shards have a surplus for
+    /// long, every second message is taken from them: no shard waits forever.
     pub(crate) fn is_turn_of_others<W: WaitTarget>(&self, home: &Shard, target: &W) -> bool {
         home.has_to_steal(target)
             && self.remembered(|home| {
@@ -275,7 +275,8 @@ impl Shards {
             })
     }
 
-    /// Steals a message for a task if other shards come first, whatever waits at `home`.
+    /// Steals a message for a task if other shards have precedence, even if messages wait at
+    /// `home`.
     #[cfg(feature = "tokio")]
     pub(crate) fn steal_in_turn<'a, W: WaitTarget>(
         &'a self,
@@ -318,7 +319,7 @@ impl Shards {
     ///
     /// # Errors
     ///
-    /// [`Closed`]: the endpoint is closed, and there is nothing left to take.
+    /// [`Closed`]: the endpoint is closed, and no message is left.
     #[cfg(feature = "tokio")]
     pub(crate) fn try_receive<'a, W: WaitTarget>(
         &'a self,

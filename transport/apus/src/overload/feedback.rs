@@ -25,16 +25,16 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// Length of the queue at which receiving stops, in per cent of its bound. Source: Mogul &
+    /// Length of the queue that stops receiving, in per cent of its bound. Source: Mogul &
     /// Ramakrishnan.
     pub const STOP_PERCENT: usize = 75;
 
-    /// Length of the queue at which receiving resumes, in per cent of its bound. Source: Mogul &
+    /// Length of the queue that resumes receiving, in per cent of its bound. Source: Mogul &
     /// Ramakrishnan. The distance to [`Feedback::STOP_PERCENT`] gives the consumer a batch of work
     /// without interruption.
     pub const RESUME_PERCENT: usize = 25;
 
-    /// Longest time for which receiving stops: 1 ms. Source: Mogul & Ramakrishnan, one clock tick.
+    /// Longest stop of receiving: 1 ms. Source: Mogul & Ramakrishnan, one clock tick.
     ///
     /// A limit is needed because the consumer may hang while others wait for packets. One
     /// millisecond suits Homa: receivers send a RESEND after 5 ms of silence (`resend_usecs`), so

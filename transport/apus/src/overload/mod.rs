@@ -1,7 +1,7 @@
 //! Cures for receive livelock, for loops that receive packets: quotas, feedback from queues, a
 //! share of the core.
 //!
-//! Under overload, a loop that receives whenever a packet is available does nothing else: it
+//! Under overload, a loop that receives whenever a packet is available does no other work: it
 //! processes packets only to drop them at a full queue, and throughput falls towards zero. This is
 //! *receive livelock* (J. Mogul and K. Ramakrishnan, "Eliminating Receive Livelock in an
 //! Interrupt-Driven Kernel", USENIX 1996 and ACM TOCS 15(3), 1997). Their cures:
@@ -12,13 +12,13 @@
 //! | [`Feedback`] | the queue towards the application | receiving stops until the application has caught up |
 //! | [`CoreShare`] | the share of a core that the loop uses | receiving stops until the period ends |
 //!
-//! Endpoints of [apus](https://docs.rs/apus) have all of this built in; what can be set there is the
-//! share of a core (`EndpointBuilder::core_share`). The types are public for loops that receive from
-//! other sockets, such as a router or a proxy. Their [`Instant`] is a number of nanoseconds since any
-//! origin: the caller reads the clock once per pass.
+//! Endpoints of [apus](https://docs.rs/apus) have all of this built in; only the share of a core
+//! can be set there (`EndpointBuilder::core_share`). The types are public for loops that receive
+//! from other sockets, such as a router or a proxy. Their [`Instant`] is a number of nanoseconds
+//! since any origin: the caller reads the clock once per pass.
 //!
-//! Packets that are not received stay in the kernel's socket buffer. What does not fit there is
-//! dropped at once, which is the cheapest place: no work has been spent on it.
+//! Packets that are not received stay in the kernel's socket buffer. The kernel drops the excess at
+//! once, which is the cheapest place: no work has been spent on it.
 //!
 //! ```
 //! use apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
@@ -48,9 +48,9 @@
 //!
 //! - **OVERLOAD-1** No type here reads a clock, calls the system or draws random numbers. The
 //!   caller passes the time, and the same calls have the same results.
-//! - **OVERLOAD-2** Receiving never stops forever: each stop ends at an instant that is known when
-//!   it begins ([`Feedback::until`], [`CoreShare::until`]). A thread that sleeps meanwhile sleeps
-//!   until then at most.
+//! - **OVERLOAD-2** Receiving never stops forever: each stop ends at an instant that is known at
+//!   its start ([`Feedback::until`], [`CoreShare::until`]). A thread that sleeps during a stop
+//!   sleeps until then at most.
 
 #![forbid(unsafe_code)]
 

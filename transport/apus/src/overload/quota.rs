@@ -38,7 +38,8 @@ impl Quotas {
     ///   recommend 10 to 20 for packets that are received one by one. A system call here receives
     ///   many: 8 cost more calls, and 64 jumbo packets leave the cache before they are copied.
     /// - `transmit`: 128 KiB, two sends that the kernel splits into packets. With one, the
-    ///   interface runs dry; with more, a shorter message that arrives meanwhile waits longer.
+    ///   interface runs dry; with more, a shorter message that arrives during the sends waits
+    ///   longer.
     /// - `timers`: 64, twice the number of packets, so that timers are worked off although each
     ///   packet may start one.
     /// - `deliveries`: 64, for the same reason: 32 packets can complete 32 messages.
@@ -85,7 +86,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Creates a budget for passes with these quotas, and begins the first pass.
+    /// Creates a budget for passes with these quotas, and starts the first pass.
     #[inline]
     #[must_use]
     pub const fn new(quotas: Quotas) -> Self {
@@ -94,7 +95,7 @@ impl Budget {
         budget
     }
 
-    /// Begins a pass: restores all quotas.
+    /// Starts a pass: restores all quotas.
     #[inline]
     pub const fn begin(&mut self) {
         self.left = [
@@ -112,10 +113,10 @@ impl Budget {
         self.left[work as usize]
     }
 
-    /// Subtracts `amount` from what is left. Returns whether anything is left after it.
+    /// Subtracts `amount` from the rest of the quota. Returns whether any is left.
     ///
-    /// `amount` may exceed what is left, since one send may have more bytes than that; the excess
-    /// is not subtracted from the next pass.
+    /// `amount` may exceed the rest, since one send may have more bytes than that; the excess is
+    /// not subtracted from the next pass.
     #[inline]
     pub const fn spend(&mut self, work: Work, amount: usize) -> bool {
         let left = &mut self.left[work as usize];
@@ -136,14 +137,14 @@ impl Budget {
     }
 }
 
-/// Rotates the order of sources that share one quota: each pass begins with another source.
+/// Rotates the order of sources that share one quota: each pass starts with another source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundRobin {
     next: usize,
 }
 
 impl RoundRobin {
-    /// Returns the indices of `sources` sources in the order of this pass. The next pass begins
+    /// Returns the indices of `sources` sources in the order of this pass. The next pass starts
     /// with the second of them.
     #[inline]
     pub fn order(&mut self, sources: usize) -> impl Iterator<Item = usize> + use<> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// Limits the processor time that a loop uses in each period.
 ///
-/// It suits loops that compete with other threads for a core; a loop that spins on a core of its
-/// own does not need it.
+/// It suits loops that compete with other threads for a core; a loop that spins on a dedicated core
+/// does not need it.
 ///
 /// Unused time is not saved up: a loop that was idle for long may not run for long. Time used
 /// beyond the limit, because a pass is not interrupted, is subtracted from the next period.
@@ -18,7 +18,7 @@ pub struct CoreShare {
     allowed: u64,
     began: Instant,
     used: u64,
-    /// Start of the period in which the limit was last reached, so that it is counted once.
+    /// Start of the last period that reached the limit, so that it is counted once.
     counted: Option<Instant>,
     inhibitions: u64,
 }
@@ -27,8 +27,8 @@ impl CoreShare {
     /// Length of a period: 10 ms. Source: Mogul & Ramakrishnan.
     ///
     /// It is long compared with a pass of some microseconds, so that the limit is met closely, and
-    /// short enough for the protocol: a peer that hears nothing for 5 ms (`resend_usecs`) sends a
-    /// RESEND, and gives up after a second (`timeout_usecs`).
+    /// short enough for the protocol: a peer that receives no packet for 5 ms (`resend_usecs`)
+    /// sends a RESEND, and gives up after a second (`timeout_usecs`).
     pub const PERIOD: Duration = Duration::from_millis(10);
 
     /// Limits a loop to `percent` of a core: 1 to 100; values outside count as the nearest. With
@@ -85,21 +85,22 @@ impl CoreShare {
         Some(self.began + Duration::from_nanos(self.period))
     }
 
-    /// Returns the number of periods in which receiving was inhibited.
+    /// Returns the number of periods with inhibited receiving.
     #[inline]
     #[must_use]
     pub const fn inhibitions(&self) -> u64 {
         self.inhibitions
     }
 
-    /// Begins the period that `now` is in.
+    /// Starts the period that contains `now`.
     fn roll(&mut self, now: Instant) {
         let periods = (now - self.began).as_nanos() as u64 / self.period;
         if periods == 0 {
             return;
         }
         self.began += Duration::from_nanos(periods * self.period);
-        // The excess, less what the periods in between allowed, and at most what one period allows.
+        // The excess, minus the allowance of the periods in between, and at most one period's
+        // allowance.
         let overdrawn = self.used.saturating_sub(self.allowed.saturating_mul(periods));
         self.used = overdrawn.min(self.allowed);
     }

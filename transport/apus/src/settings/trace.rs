@@ -15,7 +15,7 @@ pub struct TraceSettings {
     /// Empty: no files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// Number of files after which the folder gets no more: [`TraceFiles::at_most`].
+    /// Maximum number of files in the folder: [`TraceFiles::at_most`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_files: Option<usize>,
     /// Freeze when a call takes longer, in microseconds: [`FreezeTriggers::slow_rpc`]. 0: never.
@@ -30,7 +30,7 @@ pub struct TraceSettings {
     /// Ask peers to freeze their traces as well: [`FreezeTriggers::freeze_peers`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub freeze_peers: Option<bool>,
-    /// Freeze when a peer asks for it: [`FreezeTriggers::obey_peers`].
+    /// Freeze on request of a peer: [`FreezeTriggers::obey_peers`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obey_peers: Option<bool>,
 }

@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::builder::Ports;
-use crate::engine::asynchronous;
+use crate::engine::runners::asynchronous;
 use crate::engine::shard::{DriverSetup, Shard};
 use crate::engine::shards::Runner;
 use crate::error::BindError;
@@ -15,9 +15,9 @@ use tokio::runtime::Handle;
 
 /// Options for a new [`Endpoint`]; every option has a default. [`Endpoint::builder`] returns one.
 ///
-/// [`Engine`](crate::Engine) has no effect on an async endpoint: a task of the runtime runs its loop.
-/// [`PollMode`](crate::PollMode) says for how long this task polls the network, in turns with the
-/// other tasks of the runtime, before it sleeps.
+/// [`Engine`](crate::Engine) has no effect on an async endpoint: a task of the runtime runs its
+/// loop. [`PollMode`](crate::PollMode) sets for how long this task polls the network, in turns with
+/// the other tasks of the runtime, before it sleeps.
 pub type EndpointBuilder = crate::EndpointBuilder<Endpoint>;
 
 impl Endpoint {
@@ -77,8 +77,8 @@ impl EndpointBuilder {
         self.start(opened, Ports::Shared)
     }
 
-    /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP
-    /// protocol), and starts an endpoint that does not serve requests.
+    /// Opens a socket at a free port, on all addresses of the host (over raw IP: all addresses of
+    /// one IP protocol), and starts an endpoint that does not serve requests.
     ///
     /// # Errors
     ///

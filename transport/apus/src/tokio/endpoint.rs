@@ -2,12 +2,10 @@
 
 use super::Request;
 use crate::call::{CallId, CallOptions, Completion, OutgoingCall};
-use crate::engine::asynchronous::WaitFor;
+use crate::engine::poll::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget};
+use crate::engine::runners::asynchronous::WaitFor;
 use crate::engine::shard::Shard;
 use crate::engine::shards::{AtShard, Shards};
-use crate::engine::wait_target::{
-    AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
-};
 use crate::error::{CallError, Closed, ReplyError};
 use crate::handle::EndpointHandle;
 use crate::request::Replies;
@@ -22,10 +20,10 @@ use tokio::runtime::Handle;
 
 /// Client and server at once, for async applications; the counterpart of [`crate::Endpoint`].
 ///
-/// Clones refer to the same endpoint, which is shut down when the last clone is dropped. Methods
-/// that do not wait, such as [`local_addr`](EndpointHandle::local_addr),
-/// [`metrics`](EndpointHandle::metrics) and [`shutdown`](EndpointHandle::shutdown), are those of
-/// [`EndpointHandle`].
+/// Clones refer to the same endpoint, which is shut down when the last clone is dropped.
+/// [`EndpointHandle`] has the methods that do not wait, such as
+/// [`local_addr`](EndpointHandle::local_addr), [`metrics`](EndpointHandle::metrics) and
+/// [`shutdown`](EndpointHandle::shutdown).
 ///
 /// Any future may be dropped before it is ready: no message is lost, and a call is cancelled.
 #[derive(Clone)]
@@ -70,7 +68,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// [`CallError`]; its [`execution`](CallError::execution) tells whether the request may have
     /// been executed.
     pub async fn call(
         &self,
@@ -85,7 +83,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// [`CallError`]; its [`execution`](CallError::execution) tells whether the request may have
     /// been executed.
     pub async fn call_with(
         &self,
@@ -99,7 +97,7 @@ impl Endpoint {
         let mut guard = CancelOnDrop { shard, call: Some(call) };
         let response = WaitFor::new(shard, EndOf(call.key)).await;
         let response = response.ok_or_else(|| shard.lock().closed_error());
-        // The call has ended: there is nothing left to cancel.
+        // The call has ended and needs no cancellation.
         guard.call = None;
         response?.into_result().map_err(CallError::Failed)
     }
@@ -117,7 +115,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]: nothing was sent.
+    /// [`CallError`]: the request was not sent.
     pub async fn send(
         &self,
         to: SocketAddr,
@@ -135,7 +133,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]: nothing was sent.
+    /// [`CallError`]: the request was not sent.
     pub async fn send_with(
         &self,
         to: SocketAddr,
@@ -147,21 +145,22 @@ impl Endpoint {
         self.submit(self.shards.caller()?, &mut submission).await
     }
 
-    /// Sends the requests of `calls` in their order, and removes them from `calls`. [`Endpoint::recv_completion`]
-    /// returns the outcomes later, with the cookies.
+    /// Sends the requests of `calls` in their order, and removes them from `calls`.
+    /// [`Endpoint::recv_completion`] returns the outcomes later, with the cookies.
     ///
-    /// For many small requests this is cheaper than sending them one by one, and they leave together, as with a
-    /// [`Cork`](crate::Cork). A call that may be [cancelled](EndpointHandle::cancel) is sent by itself: only then is its id
-    /// known.
+    /// For many small requests this is cheaper than sending them one by one, and they leave
+    /// together, as with a [`Cork`](crate::Cork). Send a call that may be
+    /// [cancelled](EndpointHandle::cancel) separately: only then does the caller get its id.
     ///
-    /// Waits for room if a limit of the configuration is reached, unless [`CallOptions::no_wait`] is set.
+    /// Waits for room if a limit of the configuration is reached, unless [`CallOptions::no_wait`]
+    /// is set.
     ///
-    /// If the future is dropped, `calls` has those that were not sent.
+    /// If the future is dropped, `calls` keeps the unsent ones.
     ///
     /// # Errors
     ///
-    /// [`CallError`] of the first call that fails. It stays the first one in `calls`, and neither it nor those after it were
-    /// sent.
+    /// [`CallError`] of the first call that fails. It stays the first one in `calls`, and neither
+    /// it nor those after it were sent.
     pub async fn send_many(
         &self,
         calls: &mut Vec<OutgoingCall>,
@@ -197,8 +196,8 @@ impl Endpoint {
         Ok(received.map(|(_, ended)| ended.into()))
     }
 
-    /// Returns a completion if one is available. If none is, sends what a [`Cork`](crate::Cork)
-    /// holds back.
+    /// Returns a completion if one is available. Otherwise, sends messages held back by a
+    /// [`Cork`](crate::Cork).
     ///
     /// # Errors
     ///
@@ -245,8 +244,8 @@ impl Endpoint {
         Ok(received.map(|(shard, arrived)| Request::new(shard.clone(), arrived)))
     }
 
-    /// Returns a request if one is available. If none is, sends what a [`Cork`](crate::Cork) holds
-    /// back.
+    /// Returns a request if one is available. Otherwise, sends messages held back by a
+    /// [`Cork`](crate::Cork).
     ///
     /// # Errors
     ///
@@ -276,11 +275,12 @@ impl Endpoint {
         .await
     }
 
-    /// Sends the responses of `replies` to their requests, in their order, and leaves `replies` empty.
+    /// Sends the responses of `replies` to their requests, in their order, and leaves `replies`
+    /// empty.
     ///
-    /// For many small responses this is cheaper than [replying](Request::reply) one by one, and they leave together, as with
-    /// a [`Cork`](crate::Cork). Waits for room if a limit of the configuration is reached. If the
-    /// future is dropped, `replies` has those that were not sent.
+    /// For many small responses this is cheaper than [replying](Request::reply) one by one, and
+    /// they leave together, as with a [`Cork`](crate::Cork). Waits for room if a limit of the
+    /// configuration is reached. If the future is dropped, `replies` keeps the unsent ones.
     ///
     /// # Errors
     ///
@@ -326,7 +326,7 @@ impl Endpoint {
             match result {
                 Err(error) if submission.should_wait(&error) => {
                     let deadline = submission.wait(shard.call_timeout());
-                    // In memory of its own: calls rarely wait for room, and their futures stay small.
+                    // Boxed: calls rarely wait for room, and their futures stay small.
                     Box::pin(self.wait_for_room(shard, seen, deadline)).await?;
                 }
                 result => return result,
@@ -346,7 +346,7 @@ impl Endpoint {
         self.within(left, room).await.map(drop).ok_or_else(CallError::too_late)
     }
 
-    /// Awaits `future` for up to `limit`. The timer is that of the endpoint's runtime, so that the
+    /// Awaits `future` for up to `limit`. The timer belongs to the endpoint's runtime, so that the
     /// caller may be outside of it.
     async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         let timeout = {

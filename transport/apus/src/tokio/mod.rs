@@ -1,6 +1,6 @@
-//! The endpoint for async applications: the methods of [`crate::Endpoint`], with `.await` behind
-//! all that open, send, receive, reply or drain. Methods that never wait have none: those of
-//! [`EndpointHandle`](crate::EndpointHandle), `builder`, and `try_recv_…`.
+//! The endpoint for async applications: the methods of [`crate::Endpoint`], with `.await` on all
+//! methods that open, send, receive, reply or drain. Methods that never wait have none: the methods
+//! of [`EndpointHandle`](crate::EndpointHandle), `builder`, and `try_recv_…`.
 //!
 //! ```
 //! use apus::tokio::Endpoint;
@@ -22,16 +22,16 @@
 //! # }
 //! ```
 //!
-//! A task of the runtime runs the endpoint's loop; the endpoint is closed when the runtime ends. The
-//! runtime needs IO and time enabled, as `#[tokio::main]` has them.
+//! A task of the runtime runs the endpoint's loop; the endpoint is closed when the runtime ends.
+//! The runtime needs IO and time enabled, as `#[tokio::main]` has them.
 //!
-//! In turns with the other tasks, that task polls the network for 50 µs after the last message before
-//! it sleeps; [`PollMode`](crate::PollMode) sets the time, and `Block` has it sleep at once. What other
-//! tasks of its thread send meanwhile leaves when they have run, in few system calls. So a task that
-//! computes for long delays what tasks before it have sent: it should yield, as for any other socket of
-//! the runtime.
+//! In turns with the other tasks, that task polls the network for 50 µs after the last message
+//! before it sleeps; [`PollMode`](crate::PollMode) sets the time, and `Block` has it sleep at once.
+//! Messages that other tasks of its thread send leave when they have run, in few system calls. So a
+//! task that computes for long delays the messages of the tasks before it: it should yield, as for
+//! any other socket of the runtime.
 //!
-//! Dropping a future cancels what it waits for; the server is notified of a cancelled call.
+//! Dropping a future cancels its operation; the server is notified of a cancelled call.
 
 mod builder;
 mod endpoint;

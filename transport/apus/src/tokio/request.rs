@@ -1,10 +1,10 @@
 //! A request at an async server.
 
-use crate::engine::asynchronous::WaitFor;
-use crate::engine::message::IncomingRequest;
+use crate::engine::poll::Room;
+use crate::engine::runners::asynchronous::WaitFor;
 use crate::engine::shard::Shard;
+use crate::engine::state::IncomingRequest;
 use crate::engine::tracer::stage;
-use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
 use crate::request::{Pending, PendingReply};
 use apus_proto::Payload;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A request that has arrived, to be answered once; dereferences to [`crate::Request`], which has
 /// the payload and the client's address.
 ///
-/// If it is dropped without a reply, the client gets an error that says so.
+/// If it is dropped without a reply, the client gets a corresponding error.
 #[derive(Debug)]
 #[must_use = "reply to it; dropped, it fails at the client"]
 pub struct Request {

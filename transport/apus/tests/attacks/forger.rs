@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 /// Bytes of the headers of IP and UDP.
 pub(crate) const HEADERS: usize = 20 + 8;
 
-/// A raw socket, for which a test in a namespace has the right.
+/// A raw socket, which a test in a namespace may open.
 pub(crate) struct Forger {
     socket: OwnedFd,
     dice: Cell<u64>,

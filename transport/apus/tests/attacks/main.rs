@@ -1,18 +1,22 @@
-//! Attacks on endpoints with real sockets: each succeeded on an earlier version, and fails without its mend.
+//! Attacks on endpoints with real sockets: each succeeded on an earlier version, and fails without
+//! its mend.
 //!
-//! `docs/attacks.md` has an entry for each. One folder per position, which says what its attacker
-//! may do and know. An attacker writes packets with `apus-wire`, and uses sockets of its own:
+//! `docs/attacks.md` has an entry for each. One folder per position, which defines the abilities
+//! and knowledge of its attacker. An attacker writes packets with `apus-wire`, and uses its own
+//! sockets:
 //!
-//! - `off_path` sends packets with any source address, and sees none: calls in another host's name and answers to them, control
-//!   packets in the name of either end, first contacts in the name of a client, and of very many.
-//! - `client` has an address of its own, where it is called, or from where it calls: numbers that reveal others, and what
-//!   one host can use up.
+//! - `off_path` sends packets with any source address, and sees none: calls in another host's name
+//!   and answers to them, control packets in the name of either end, first contacts in the name of
+//!   a client, and of very many.
+//! - `client` has its own address, to be called at or to call from: numbers that reveal others, and
+//!   resources that one host can exhaust.
 //!
-//! Each test runs again inside a network namespace of its own ([`namespace`]), because a forged source address takes a raw
-//! socket. Where namespaces are not permitted, it is skipped.
+//! Each test runs again inside a separate network namespace ([`namespace`]), because a forged
+//! source address takes a raw socket. Where namespaces are not permitted, it is skipped.
 //!
-//! Attacks on the host are tested where what they attack is: users in `transport/local/tests/neighbour`, names in
-//! `transport/apus/tests/local`, ICMP and firewalls in `transport/apus/tests/udp`, files in `transport/trace/tests/trace`.
+//! Attacks on the host are tested next to their targets: users in
+//! `transport/local/tests/neighbour`, names in `transport/apus/tests/local`, ICMP and firewalls in
+//! `transport/apus/tests/udp`, files in `transport/trace/tests/trace`.
 
 mod client;
 mod forger;
@@ -29,7 +33,7 @@ use std::net::{SocketAddr, SocketAddrV4};
 const SERVER: &str = "192.0.2.1:0";
 /// Where an honest client is.
 const CLIENT: &str = "192.0.2.2:0";
-/// Where an attacker is that has an address of its own.
+/// Position of an attacker with its own address.
 const ATTACKER: &str = "192.0.2.3:0";
 
 /// Options of endpoints that do not use shared memory.
@@ -37,7 +41,8 @@ fn over_udp() -> EndpointBuilder {
     EndpointBuilder::default().local(false)
 }
 
-/// Options of endpoints that ask for nothing by themselves: a test that has lost a packet does not end by chance.
+/// Options of endpoints that send no requests of their own accord: a test that has lost a packet
+/// does not end by chance.
 fn quiet() -> EndpointBuilder {
     let config = Config::builder().resend_usecs(10_000_000).timeout_usecs(3_600_000_000);
     over_udp().config(config.build().unwrap())

@@ -1,12 +1,13 @@
-//! The network of a test: a namespace with one host that has several addresses, and a way out that ends nowhere.
+//! The network of a test: a namespace with one host that has several addresses, and a way out that
+//! ends nowhere.
 
 #[path = "../namespace/mod.rs"]
 mod shared;
 
 use shared::Namespace;
 
-/// Addresses for both ends of honest calls and for an attacker; packets to all others leave through `outside`, one
-/// by one, and are lost.
+/// Addresses for both ends of honest calls and for an attacker; packets to all others leave through
+/// `outside`, one by one, and are lost.
 const SETUP: &str = "ip link set lo up
     ip link add outside type veth peer name nowhere
     for host in 1 2 3; do ip addr add 192.0.2.$host/24 dev outside; done

@@ -9,7 +9,7 @@ use std::net::SocketAddrV4;
 /// A version of cutoffs that no endpoint announces: it shows whose cutoffs are used.
 pub(crate) const FORGED_CUTOFFS: u16 = 0xbeef;
 
-/// What all packets about one RPC say.
+/// Fields that all packets about one RPC share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Envelope {
     pub(crate) from: SocketAddrV4,
@@ -19,25 +19,26 @@ pub(crate) struct Envelope {
     pub(crate) fields: UdpFields,
 }
 
-/// What a packet says without a session: an incarnation, and nothing else.
+/// Fields of a packet without a session: only an incarnation.
 pub(crate) fn first_contact(incarnation: u64) -> UdpFields {
     let incarnation = incarnation & 0xffff_ffff;
     let low_water = UdpFields::LOW_WATER_UNKNOWN;
     UdpFields { flags: Flags::NONE, incarnation, low_water, features: Features::OURS }
 }
 
-/// What a packet says in a session.
+/// Fields of a packet in a session.
 pub(crate) fn in_session(session: u64) -> UdpFields {
     UdpFields { flags: Flags::SESSION, incarnation: session, ..first_contact(0) }
 }
 
-/// What a packet says that answers the offer of `session` to who has made this claim.
+/// Fields of a packet that answers the offer of `session` to the peer with this claim.
 pub(crate) fn accepting(session: u64, claim: u32) -> UdpFields {
     let flags = Flags::SESSION.with(Flags::CONFIRM);
     UdpFields { flags, low_water: claim, ..in_session(session) }
 }
 
-/// All sessions that differ from `session` in one of 48 bits, its half that an earlier version would have used, and none.
+/// All sessions that differ from `session` in one of 48 bits, its half that an earlier version
+/// would have used, and none.
 pub(crate) fn all_but(session: u64) -> Vec<UdpFields> {
     let near = (0..48).map(|bit| in_session(session ^ 1 << bit));
     let older = Features::OURS.without(Features::LONG_SESSIONS);
@@ -57,7 +58,7 @@ impl Envelope {
         self.first_of(message.len(), message)
     }
 
-    /// Writes DATA: the beginning of a message of `length` bytes.
+    /// Writes DATA: the start of a message of `length` bytes.
     pub(crate) fn first_of(&self, length: usize, beginning: &[u8]) -> Vec<u8> {
         let message_length = u32::try_from(length).unwrap();
         let data = Data::first(message_length, message_length.min(60_000));
@@ -77,7 +78,7 @@ impl Envelope {
     }
 }
 
-/// A control packet, without what [`Envelope`] says.
+/// A control packet, without the fields of [`Envelope`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Control {
     flags: Flags,
@@ -86,7 +87,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// A server says that it does not serve the call.
+    /// The server refuses to serve the call.
     pub(crate) const REFUSAL: Self = Self {
         flags: Flags::REFUSED,
         sequence: Refusal::Overloaded as u32,
@@ -96,7 +97,7 @@ impl Control {
     /// A server offers a session.
     pub(crate) const OFFER: Self = Self { flags: Flags::CONFIRM, sequence: 0, body: Body::NeedAck };
 
-    /// A sender will go on.
+    /// The sender will continue.
     pub(crate) const BUSY: Self = Self::plain(Body::Busy);
 
     const fn plain(body: Body<'static>) -> Self {

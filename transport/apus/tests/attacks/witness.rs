@@ -1,4 +1,4 @@
-//! What was on the wire: for assertions, and never for an attacker.
+//! Packets on the wire: for assertions, and never for an attacker.
 
 use apus_wire::{Body, Flags, Packet, Profile};
 use rustix::fd::OwnedFd;
@@ -16,7 +16,7 @@ impl Witness {
         Self { socket: raw.unwrap() }
     }
 
-    /// The session that `server` and `client` have. Forgets what it has seen.
+    /// The session between `server` and `client`. Clears the record.
     pub(crate) fn session(&self, server: SocketAddrV4, client: SocketAddrV4) -> u64 {
         let mut session = None;
         self.packets(server, client, |packet| {
@@ -28,7 +28,7 @@ impl Witness {
         session.expect("the server has answered in a session")
     }
 
-    /// Versions of cutoffs that `client` has stated towards `server`. Forgets what it has seen.
+    /// Versions of cutoffs that `client` has sent to `server`. Clears the record.
     pub(crate) fn cutoff_versions(&self, client: SocketAddrV4, server: SocketAddrV4) -> Vec<u16> {
         let mut versions = Vec::new();
         self.packets(client, server, |packet| {

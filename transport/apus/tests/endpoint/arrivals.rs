@@ -1,4 +1,4 @@
-//! One thread that receives requests and completions, and sleeps on a descriptor beside them.
+//! One thread that receives requests and completions, and sleeps on another descriptor as well.
 
 use crate::fixtures::patient;
 use apus::{Arrival, Endpoint, PollMode};

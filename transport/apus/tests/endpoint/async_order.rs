@@ -14,7 +14,7 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// Two endpoints on a network of their own; `runtime` runs their loops.
+/// Two endpoints on a separate network; `runtime` runs their loops.
 fn pair(runtime: &Runtime, builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let network = LoopbackNetwork::new();
     let host = || builder.clone().with_driver(Box::new(network.host()));
@@ -26,8 +26,8 @@ fn poll<F: Future>(future: &mut Pin<Box<F>>) -> Poll<F::Output> {
     future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// A task that is notified of a completion receives it although the endpoint is shut down
-/// meanwhile.
+/// A task that is notified of a completion receives it although the endpoint is shut down in
+/// between.
 #[test]
 fn completions_are_received_although_the_endpoint_was_shut_down() {
     let runtime = runtime();

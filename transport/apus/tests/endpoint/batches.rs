@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-/// Messages of up to 10,000 bytes, of which two may be under way at a time.
+/// Messages of up to 10,000 bytes, at most two in flight.
 fn small() -> EndpointBuilder {
     let config =
         patient_config().max_message(10_000).max_send_bytes_per_peer(20_000).max_send_bytes(20_000);
@@ -46,8 +46,8 @@ fn echoes(requests: Vec<Request>) -> Vec<(Request, Payload)> {
     requests.into_iter().map(back).collect()
 }
 
-/// Receives completions of as many calls, which have succeeded. Returns their cookies in order, after checking that each
-/// has its request back, of this length.
+/// Receives completions of as many calls, which have succeeded. Returns their cookies in order,
+/// after checking that each has its request back, of this length.
 fn cookies(client: &Endpoint, count: usize, length: usize) -> Vec<u64> {
     let mut cookies = Vec::new();
     for _ in 0..count {
@@ -215,8 +215,8 @@ fn a_cork_holds_back_what_is_sent_together() {
     assert!((0..1_000).any(|_| calls_are_held_back()), "the cork holds nothing back");
 }
 
-/// Makes calls under a cork and without one. Returns whether the cork held them back: the background
-/// poller sends what a cork holds, and it runs if the system has stopped this thread.
+/// Makes calls under a cork and without one. Returns whether the cork held them back: the
+/// background poller sends what a cork holds, and it runs if the system has stopped this thread.
 fn calls_are_held_back() -> bool {
     let (client, server) = pair(&patient());
     let sent = || client.metrics().protocol.sent(apus_proto::Kind::Data);

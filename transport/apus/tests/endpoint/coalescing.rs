@@ -64,7 +64,7 @@ fn from_the_middle() -> Vec<u8> {
 
 #[test]
 fn packets_that_may_wait_wake_a_thread_together() {
-    // A thread of its own has the poll role from the beginning, and no other polls.
+    // A dedicated thread has the poll role from the start, and no other polls.
     let minute = options(60_000_000).engine(Engine::Dedicated { cpu: None });
     let server = minute.bind("127.0.0.1:0").unwrap();
     let _shut_down = ShutDown(&[&server]);

@@ -5,7 +5,8 @@ use crate::{ShutDown, assert_at_rest, bytes, echo_pair, pair};
 use apus::{CallError, CallOptions, Endpoint, Execution, FailureKind, Refusal};
 use std::thread::JoinHandle;
 
-/// Serves until the endpoint is shut down: `reply` gives the reply to a request, or `None` to drop it.
+/// Serves until the endpoint is shut down: `reply` gives the reply to a request, or `None` to drop
+/// it.
 fn serve(
     server: &Endpoint,
     reply: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + 'static,
@@ -38,7 +39,7 @@ fn either_message_may_be_empty() {
     thread.join().unwrap();
 }
 
-/// A key-value server of 30 lines replies with nothing to a `PUT`.
+/// A key-value server of 30 lines sends an empty reply to a `PUT`.
 #[test]
 fn many_calls_with_empty_messages_in_both_directions() {
     const CALLS: u64 = 500;

@@ -17,7 +17,7 @@ fn endpoint(network: &LoopbackNetwork, seed: u64, faults: Faults) -> Endpoint {
     patient().poll_mode(PollMode::Block).with_driver(Box::new(driver)).unwrap()
 }
 
-/// Calls of all sizes from one endpoint to another, all of which must come back intact, and be
+/// Calls of all sizes from one endpoint to another, all of which must return intact, and be
 /// executed once.
 fn all_calls_survive(seed: u64, faults: Faults, calls: usize) {
     let network = LoopbackNetwork::new();

@@ -1,4 +1,4 @@
-//! Fixtures: echo servers, payloads, and the check that nothing is left.
+//! Fixtures: echo servers, payloads, and the check for leftovers.
 
 use crate::echo::echo;
 use crate::pair;
@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Parameters with which a peer may be silent for a minute, in place of a second: a busy machine may
-/// stop its threads for longer than that.
+/// Parameters with which a peer may be silent for a minute, in place of a second: a busy machine
+/// may stop its threads for longer than that.
 pub(crate) fn patient_config() -> ConfigBuilder {
     Config::builder().timeout_usecs(60_000_000)
 }
@@ -58,7 +58,7 @@ pub(crate) fn bytes(seed: usize, length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 31 + i / 251 + seed * 7) as u8).collect()
 }
 
-/// Waits until all messages are acknowledged, and checks that nothing is alive but peers.
+/// Waits until all messages are acknowledged, and checks that only peers are alive.
 pub(crate) fn assert_at_rest(endpoints: &[&Endpoint]) {
     for endpoint in endpoints {
         assert!(endpoint.drain(Duration::from_secs(60)), "everything is acknowledged");

@@ -1,4 +1,4 @@
-//! A full socket: the leader sleeps until there is room, and timers are served meanwhile.
+//! A full socket: the leader sleeps until there is room, and timers are served in the meantime.
 
 use apus::{CallOptions, EndpointBuilder, PollMode};
 use apus_driver::{Arrival, Burst, Capabilities, Driver, NetworkReport, ReceiveHalf, TransmitHalf};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A driver that is full after one packet until `open` is set. It receives nothing.
+/// A driver that is full after one packet until `open` is set. It never receives.
 struct Stuffed {
     open: Arc<AtomicBool>,
     sent: Arc<AtomicBool>,

@@ -75,7 +75,7 @@ fn a_held_reply_of_a_batch_leaves_although_its_thread_is_busy() {
     a_held_reply_arrives(reply, |_| {});
 }
 
-/// The protocol discards what has not left when the endpoint is shut down.
+/// The protocol discards unsent messages when the endpoint is shut down.
 #[test]
 fn a_held_reply_leaves_before_its_endpoint_is_shut_down() {
     a_held_reply_arrives_whatever_its_thread_does(|server| server.shutdown());

@@ -17,7 +17,8 @@ fn bind(builder: EndpointBuilder) -> Endpoint {
     builder.bind("127.0.0.1:0").unwrap()
 }
 
-/// Calls until both endpoints count this many that share the link, which takes as long as the page is under way.
+/// Calls until both endpoints count this many sharers of the link, which takes until the page has
+/// arrived.
 fn call_until(client: &Endpoint, server: &Endpoint, sharers: [u64; 2]) {
     let counted = |endpoint: &Endpoint| endpoint.metrics().queues.link_sharers;
     while [counted(client), counted(server)] != sharers {
@@ -55,7 +56,7 @@ fn shards_are_members_of_the_group() {
     let _shut_down = ShutDown(&[&server]);
     echo(server.clone());
     while server.metrics().queues.link_sharers != 3 {
-        // Each thread has a shard of its own.
+        // Each thread has a separate shard.
         thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| client.call(server.local_addr(), &[7; 10_000]).unwrap());
@@ -64,7 +65,8 @@ fn shards_are_members_of_the_group() {
     }
 }
 
-/// Who may share a page is who may use shared memory: a group of another policy is another one.
+/// The policy for pages is the policy for shared memory: a group with another policy is a different
+/// one.
 #[test]
 fn the_policy_is_that_of_local_peers() {
     let mut config = LocalConfig::default();

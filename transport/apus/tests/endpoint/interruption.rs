@@ -16,7 +16,7 @@ fn a_response_after_several_intervals_arrives() {
     let result = client.call_interruptible(to, "late", CallOptions::new(), INTERVAL, || {
         asked.set(asked.get() + 1);
         if asked.get() == 3 {
-            // The caller's own thread may use endpoints meanwhile.
+            // The caller's own thread may use endpoints during the wait.
             server.recv_request().unwrap().reply("at last").unwrap();
         }
         true

@@ -33,14 +33,14 @@ use apus_driver::loopback::{LoopbackConfig, LoopbackNetwork};
 use echo::echo;
 use fixtures::{ShutDown, assert_at_rest, bytes, echo_pair};
 
-/// Two endpoints on a network of their own.
+/// Two endpoints on a separate network.
 fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let network = LoopbackNetwork::new();
     let on = || builder.clone().with_driver(Box::new(network.host())).unwrap();
     (on(), on())
 }
 
-/// Two endpoints on a network of their own that has room for `queue` packets at each host.
+/// Two endpoints on a separate network that has room for `queue` packets at each host.
 fn roomy_pair(builder: &EndpointBuilder, queue: usize) -> (Endpoint, Endpoint) {
     let network =
         LoopbackNetwork::with_config(LoopbackConfig { queue, ..LoopbackConfig::default() });

@@ -63,7 +63,7 @@ fn processor_time_is_sampled() {
         let counted = counted(endpoint);
         PARTS.iter().any(|part| counted.counter(part) == 0)
     };
-    // One pass in 251 is timed, possibly one that found nothing: the bound is far more calls than
+    // One pass in 251 is timed, possibly one without arrivals: the bound is far more calls than
     // that takes.
     let mut calls = 0;
     while is_missing(&client) || is_missing(&server.endpoint) {

@@ -41,8 +41,8 @@ fn a_receiver_that_polls_itself_needs_no_handoff() {
     let metrics = || [&client, &echo.endpoint].map(|endpoint| endpoint.metrics().engine);
     let handoffs = || metrics().map(|metrics| metrics.handoffs);
     let before = metrics().map(|metrics| metrics.messages);
-    // While the system stops a thread for milliseconds, the background poller runs the loop and hands
-    // off what arrives. The endpoint's fault would be that most calls need that.
+    // While the system stops a thread for milliseconds, the background poller runs the loop and
+    // hands off what arrives. The endpoint's fault would be that most calls need that.
     let (mut calls, mut own) = (0, 0);
     while own < 500 {
         assert!(calls < 50_000, "only {own} calls came without a handoff: {:?}", metrics());
@@ -60,7 +60,8 @@ fn a_receiver_that_polls_itself_needs_no_handoff() {
     }
 }
 
-/// The background poller watches an idle endpoint and leaves the poll role to the thread that calls.
+/// The background poller watches an idle endpoint and leaves the poll role to the thread that
+/// calls.
 #[test]
 fn a_call_of_an_idle_endpoint_waits_for_no_other_thread() {
     const WANTED: u32 = 20;
@@ -75,7 +76,8 @@ fn a_call_of_an_idle_endpoint_waits_for_no_other_thread() {
                 return;
             }
         } else {
-            // A turn of its poller may have ended without a sleep, and be taken for one that goes on.
+            // A turn of its poller may have ended without a sleep, and be mistaken for one that
+            // continues.
             (client, server, _echo) = idle_pair();
         }
     }
@@ -86,9 +88,9 @@ fn a_call_of_an_idle_endpoint_waits_for_no_other_thread() {
     );
 }
 
-/// Calls, and waits until the background poller sleeps. Returns `false`, and has checked less, if the
-/// poller ran the loop during the call. It is right to if the system stops the calling thread for
-/// milliseconds before that has the poll role.
+/// Calls, and waits until the background poller sleeps. Returns `false`, and has checked less, if
+/// the poller ran the loop during the call. It is right to if the system stops the calling thread
+/// for milliseconds before that has the poll role.
 fn call_while_poller_rests(client: &Endpoint, server: SocketAddr, content: &[u8]) -> bool {
     let before = client.metrics().engine;
     assert_eq!(client.call(server, content.to_vec()).unwrap(), content);
@@ -113,7 +115,7 @@ fn call_while_poller_rests(client: &Endpoint, server: SocketAddr, content: &[u8]
 }
 
 /// A thread that calls `try_recv` repeatedly polls as well as one that waits, even if the
-/// background poller had the poll role when the thread began.
+/// background poller had the poll role at its start.
 #[test]
 fn a_thread_that_never_waits_takes_the_poll_role_from_the_background_poller() {
     let (client, server, _echo) = echo_pair(&patient());

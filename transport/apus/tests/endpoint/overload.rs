@@ -20,14 +20,13 @@ pub(crate) fn impatient() -> EndpointBuilder {
     patient().poll_mode(PollMode::Block).max_queueing(Duration::from_micros(50))
 }
 
-/// Two endpoints on a network with room for all of these packets: a client that loses its refusal
-/// learns from the answer to its RESEND that the server has finished the request, but not why.
+/// Two endpoints on a network with room for all of these packets: the answer to a RESEND tells a
+/// client that lost its refusal that the server has finished the request, but not why.
 ///
-/// No call times out: on a busy machine a server may do nothing but answer RESENDs for longer than
-/// a second.
+/// No call times out: on a busy machine a server may only answer RESENDs for longer than a second.
 pub(crate) fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let patient = Config::builder().timeout_usecs(3_600_000_000).build().unwrap();
-    // A client that the system stops for a while gets many RESENDs meanwhile.
+    // A client that the system stops for a while gets many RESENDs during that time.
     roomy_pair(&builder.clone().config(patient), 400 * UNDER_WAY as usize)
 }
 
@@ -81,7 +80,7 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
             let serving = scope.spawn(|| serve_slowly(&server));
             let (answered, refused) = press(&client, server.local_addr(), u64::MAX);
             assert!(refused > 0);
-            // The server recovers by itself.
+            // The server recovers automatically.
             while let Err(error) = client.call(server.local_addr(), "again") {
                 assert!(
                     matches!(&error, CallError::Failed(error) if is_overloaded(error)),
@@ -102,8 +101,7 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
     }
 }
 
-/// An accepted reply leaves before the shutdown, after which the protocol discards what has not
-/// left.
+/// An accepted reply leaves before the shutdown, after which the protocol discards unsent messages.
 #[test]
 fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
     let (client, server) = pair(&patient());

@@ -23,7 +23,7 @@ fn a_cork_lets_messages_leave_together() {
 }
 
 /// Sends messages under a cork. Returns `false`, and has checked less, if the background poller has
-/// run meanwhile: it sends what a cork holds, and it runs if the system has stopped this thread.
+/// run in between: it sends held-back messages, and it runs if the system has stopped this thread.
 fn leave_together_undisturbed() -> bool {
     let (client, server, echo) = echo_pair(&patient());
     let cork = client.cork();

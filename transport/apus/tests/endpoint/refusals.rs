@@ -1,4 +1,5 @@
-//! A host whose own firewall drops packets: sending fails with EPERM, as it does when the table of connections is full.
+//! A host whose own firewall drops packets: sending fails with EPERM, as it does when the table of
+//! connections is full.
 
 use crate::{ShutDown, bytes};
 use apus::{CallError, Endpoint, EndpointBuilder, FailureKind, PollMode};

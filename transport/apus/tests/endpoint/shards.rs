@@ -26,7 +26,8 @@ fn client() -> Endpoint {
     patient().local(false).poll_mode(PollMode::Block).client().unwrap()
 }
 
-/// Starts `threads` threads that echo until `server` is closed. Each returns how many requests it has served.
+/// Starts `threads` threads that echo until `server` is closed. Each returns how many requests it
+/// has served.
 fn echo<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     server: &'env Endpoint,
@@ -52,7 +53,8 @@ fn requests_by_shard(endpoint: &Endpoint) -> Vec<u64> {
 
 #[test]
 fn each_path_of_a_client_leads_to_a_shard_of_its_own() {
-    // Another process may have a port that follows the client's first one: then the next client counts.
+    // Another process may have a port that follows the client's first one: then the next client
+    // counts.
     loop {
         let (server, client) = (server(&builder()), builder().client().unwrap());
         let ports = Mutex::new(BTreeSet::new());
@@ -198,7 +200,7 @@ fn a_client_has_a_path_for_each_shard() {
     assert_eq!(client.shard_metrics().len(), SHARDS);
 }
 
-/// The thread that receives the completions is not the one that has sent the calls.
+/// The thread that receives the completions differs from the one that has sent the calls.
 #[test]
 fn completions_are_received_by_any_thread() {
     const CALLS: u64 = 200;

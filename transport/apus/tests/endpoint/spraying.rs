@@ -1,4 +1,4 @@
-//! Spraying: what leaves by a GRANT leaves from other ports. Requirements SEND-15 and WIRE-36.
+//! Spraying: granted packets leave from other ports. Requirements SEND-15 and WIRE-36.
 
 use crate::bytes;
 use crate::echo::echo;
@@ -14,7 +14,7 @@ const LENGTH: usize = 2_000_000;
 
 /// Options of an endpoint that does without shared memory.
 fn options(spray_ports: u64) -> EndpointBuilder {
-    // Nothing is requested again because a machine is busy: that would end the spraying of a message.
+    // A busy machine causes no RESENDs: they would end the spraying of a message.
     let config = Config::builder().timeout_usecs(60_000_000).resend_usecs(10_000_000);
     let config = config.resend_interval_usecs(10_000_000).spray_ports(spray_ports).build().unwrap();
     EndpointBuilder::default().local(false).poll_mode(PollMode::Block).config(config)
@@ -26,7 +26,8 @@ fn sprayed(endpoint: &Endpoint) -> u64 {
     metrics.driver.iter().find(|(name, _)| *name == "sprayed_sends").unwrap().1
 }
 
-/// Has `client` make calls to `server`, which echoes them. Returns what each of the two has sprayed.
+/// Has `client` make calls to `server`, which echoes them. Returns what each of the two has
+/// sprayed.
 fn exchange(client: EndpointBuilder, server: EndpointBuilder, bind: &str) -> [u64; 2] {
     let (client, server) = (client.client().unwrap(), server.bind(bind).unwrap());
     let _shut_down = ShutDown(&[&client, &server]);
@@ -40,7 +41,7 @@ fn exchange(client: EndpointBuilder, server: EndpointBuilder, bind: &str) -> [u6
         );
     }
     let sprayed = [sprayed(&client), sprayed(&server)];
-    // Those that were taken for packets of other peers would all have been sent again.
+    // Packets taken for packets of other peers would all have been retransmitted.
     for endpoint in [&client, &server] {
         let resent = endpoint.metrics().protocol.recovery.resent_bytes;
         assert!(resent < LENGTH as u64, "{resent} of {} bytes", 2 * LENGTH);
@@ -72,7 +73,7 @@ fn sprayed_packets_reach_the_shard_of_their_senders_own_port() {
     assert!(sprayed.iter().all(|sends| *sends >= 10), "{sprayed:?}");
 }
 
-/// DATA of RPC `id` in `session`, marked as one of the endpoint with port `sport`.
+/// DATA of RPC `id` in `session`, marked as from the endpoint with port `sport`.
 fn marked(sport: u16, dport: u16, sender: SenderId, session: u64) -> Vec<u8> {
     let features = Features::OURS.with(Features::SPRAYED);
     let fields = UdpFields { flags: Flags::SESSION, incarnation: session, low_water: 0, features };
@@ -83,7 +84,8 @@ fn marked(sport: u16, dport: u16, sender: SenderId, session: u64) -> Vec<u8> {
     [&buffer[..len], b"wrong"].concat()
 }
 
-/// A program of a peer's host can mark packets with the peer's port, but does not know its session (BAD-4).
+/// A program of a peer's host can mark packets with the peer's port, but does not have its session
+/// (BAD-4).
 #[test]
 fn packets_that_a_neighbour_marks_with_a_peers_port_change_nothing() {
     let (client, server) = (options(4).client().unwrap(), options(4).bind("127.0.0.1:0").unwrap());
@@ -95,7 +97,8 @@ fn packets_that_a_neighbour_marks_with_a_peers_port_change_nothing() {
     let mut calls = 0;
     let received = |endpoint: &Endpoint| endpoint.metrics().engine.packets_arrived;
     let before = [received(&client), received(&server)];
-    // Rounds, until both ends have received what the neighbour sent, beside calls that are answered rightly.
+    // Rounds, until both ends have received the neighbour's packets, while calls are answered
+    // correctly.
     while calls < 20 || received(&client) < before[0] + 500 || received(&server) < before[1] + 500 {
         for n in 0..100 {
             let session = 1 << 47 | n << 8 | calls;

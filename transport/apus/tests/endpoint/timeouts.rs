@@ -34,7 +34,7 @@ fn a_call_without_a_deadline_fails_after_the_timeout_of_the_endpoint() {
     let (client, server) = pair(&hasty());
     begin_session(&client, &server);
     fails(&client, server.local_addr());
-    // The intervals begin again after a time without calls.
+    // The intervals restart after a time without calls.
     fails(&client, server.local_addr());
 }
 

@@ -1,10 +1,10 @@
 //! `echo`.
 
-use crate::program::{Server, failure, output};
+use crate::program::{ExampleServer, failure, output};
 
 #[test]
 fn the_reply_is_the_request() {
-    let server = Server::start("echo", &["serve", "127.0.0.1:0"]);
+    let server = ExampleServer::start("echo", &["serve", "127.0.0.1:0"]);
     let printed = output("echo", &["call", &server.address, "hello"]);
     assert!(printed.starts_with("hello after "), "{printed}");
 }

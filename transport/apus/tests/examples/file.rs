@@ -1,6 +1,6 @@
 //! `file`.
 
-use crate::program::{Server, failure, output};
+use crate::program::{ExampleServer, failure, output};
 use std::fs;
 
 #[test]
@@ -14,7 +14,7 @@ fn a_file_of_64_megabytes_comes_back_unchanged() {
     let [served, original_name, copy_name] =
         [&served, &original, &copy].map(|path| path.to_str().unwrap());
 
-    let server = Server::start("file", &["serve", "127.0.0.1:0", served]);
+    let server = ExampleServer::start("file", &["serve", "127.0.0.1:0", served]);
     let put = output("file", &["put", &server.address, original_name]);
     assert!(put.starts_with("put 64000000 bytes in "), "{put}");
     let got = output("file", &["get", &server.address, "original", copy_name]);

@@ -1,9 +1,9 @@
 //! `kv` and `kv-tokio`, in all combinations of client and server.
 
-use crate::program::{Server, failure, output};
+use crate::program::{ExampleServer, failure, output};
 
 fn stores_and_deletes(server: &str, client: &str) {
-    let server = Server::start(server, &["serve", "127.0.0.1:0"]);
+    let server = ExampleServer::start(server, &["serve", "127.0.0.1:0"]);
     let address = server.address.as_str();
     let get = [address, "get", "planet"];
     assert!(failure(client, &get).ends_with("no value for planet\n"));

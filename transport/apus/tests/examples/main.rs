@@ -1,4 +1,4 @@
-//! The examples do what their heads say.
+//! The examples work as their heads describe.
 //!
 //! `cargo test` builds them before it runs this test; `cargo test --test examples` does not.
 

@@ -12,7 +12,7 @@ fn example(name: &str) -> Command {
     Command::new(program)
 }
 
-/// Runs an example to its end, and returns what it has printed.
+/// Runs an example to its end, and returns its output.
 pub(crate) fn run(name: &str, arguments: &[&str]) -> Output {
     example(name).args(arguments).output().unwrap()
 }
@@ -25,7 +25,7 @@ pub(crate) fn output(name: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs an example that fails, and returns what it says about that.
+/// Runs an example that fails, and returns its error message.
 pub(crate) fn failure(name: &str, arguments: &[&str]) -> String {
     let output = run(name, arguments);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -34,12 +34,12 @@ pub(crate) fn failure(name: &str, arguments: &[&str]) -> String {
 }
 
 /// A server that ends with the test.
-pub(crate) struct Server {
+pub(crate) struct ExampleServer {
     process: Child,
     pub(crate) address: String,
 }
 
-impl Server {
+impl ExampleServer {
     /// Starts an example that prints `listening on ADDRESS` when it is ready.
     pub(crate) fn start(name: &str, arguments: &[&str]) -> Self {
         let mut process = example(name).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
@@ -50,7 +50,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ExampleServer {
     fn drop(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

@@ -6,11 +6,11 @@ use std::error::Error;
 use std::thread;
 use std::time::Duration;
 
-/// What the program has seen.
+/// Observations of the program.
 type Transcript = Result<Vec<String>, Box<dyn Error>>;
 
-/// The program, with the type of the endpoint, what follows a method that waits, and the
-/// macro that starts a thread or a task and the one that waits for its end.
+/// The program, with the type of the endpoint, the suffix of a method that waits, and the macros
+/// that start a thread or a task and wait for its end.
 macro_rules! script {
     ($endpoint:ty, [$($wait:tt)*], $spawn:ident, $join:ident) => {{
         type Endpoint = $endpoint;

@@ -15,7 +15,8 @@ struct Method {
 
 /// Returns the public methods that a file of `src` defines, by name.
 ///
-/// Relies on rustfmt: a method begins with four spaces, and its body with ` {` at the end of a line.
+/// Relies on rustfmt: a method starts with four spaces, and its body with ` {` at the end of a
+/// line.
 fn methods(file: &str) -> BTreeMap<String, Method> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file);
     let text = fs::read_to_string(&path).unwrap();
@@ -67,7 +68,7 @@ fn both_endpoints_have_the_same_methods() {
 #[test]
 fn a_reply_is_the_same_for_both() {
     let (blocking, asynchronous) = (methods("request.rs"), methods("tokio/request.rs"));
-    // An async request dereferences to a blocking one, which has what does not wait.
+    // An async request dereferences to a blocking one, which has the methods that do not wait.
     assert_eq!(asynchronous.keys().collect::<Vec<_>>(), ["reply"]);
     assert_eq!(asynchronous["reply"].signature, blocking["reply"].signature);
     assert!(asynchronous["reply"].is_async);

@@ -1,4 +1,5 @@
-//! A gate in front of a host of the loopback network: while it is closed, packets wait in the network.
+//! A gate in front of a host of the loopback network: while it is closed, packets wait in the
+//! network.
 //!
 //! A test that asserts what an endpoint has not yet received closes the gate first. No background
 //! poller and no other thread can be faster then.

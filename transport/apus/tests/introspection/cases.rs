@@ -1,4 +1,4 @@
-//! Cases of introspection, each of which runs in a process of its own.
+//! Cases of introspection, each of which runs in a separate process.
 
 use crate::traces;
 use apus::introspection::{Error, Process, SenderRow, Senders, processes};
@@ -185,7 +185,7 @@ fn nonsense_is_refused() {
     drop(connect());
     for words in [vec![0xff; 100_000], vec![b'x'; 1_000], b"\n".to_vec()] {
         let mut stream = connect();
-        // Fails if the service disconnects meanwhile.
+        // Fails if the service has disconnected.
         let _ = stream.write_all(&words);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();

@@ -1,7 +1,7 @@
 //! Introspection of live processes, and the exporter for Prometheus.
 //!
-//! The environment determines the folder of the sockets. Each case therefore runs in a process of
-//! its own, which is this program with a folder of its own.
+//! The environment determines the folder of the sockets. Each case therefore runs in a separate
+//! process: this program, with a separate folder.
 
 mod cases;
 #[cfg(feature = "prometheus")]
@@ -16,7 +16,7 @@ use std::process::{Command, Output};
 /// Environment variable with the name of the case that a process runs.
 const CASE: &str = "APUS_TEST_CASE";
 
-/// Runs a case of [`cases`] in a process of its own.
+/// Runs a case of [`cases`] in a separate process.
 fn run(case: &str, folder: &Path, more: &[(&str, &str)]) -> Output {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["--exact", "the_other_process", "--nocapture", "--test-threads", "1"]);
@@ -24,7 +24,7 @@ fn run(case: &str, folder: &Path, more: &[(&str, &str)]) -> Output {
     program.env(CASE, case).output().unwrap()
 }
 
-/// Runs a case of [`cases`] in a process of its own. It must succeed and come to its end.
+/// Runs a case of [`cases`] in a separate process. It must succeed and reach its end.
 fn check(case: &str, folder: &Path, more: &[(&str, &str)]) -> Output {
     let output = run(case, folder, more);
     let said = String::from_utf8_lossy(&output.stdout);
@@ -33,13 +33,13 @@ fn check(case: &str, folder: &Path, more: &[(&str, &str)]) -> Output {
     output
 }
 
-/// Returns the output of a process whose case has come to its end.
+/// Returns the output of a process whose case has reached its end.
 fn at_its_end(case: &str) -> String {
     format!("{case} is at its end.")
 }
 
 /// In the other process: runs its case. In this one: checks that a process fails if there is no
-/// such case, and that it does not say that it came to its end.
+/// such case, and that it does not report the end of a case.
 #[test]
 fn the_other_process() {
     if let Ok(case) = std::env::var(CASE) {

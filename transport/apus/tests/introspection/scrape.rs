@@ -120,7 +120,7 @@ fn histograms_have_fixed_bounds_and_rise() {
     let text = text(vec![snapshot([&server, &client])], false);
     let samples = parsed(&text);
     let histogram = |name: &str, label: (&str, &str)| {
-        // Failed calls have a sample of their own.
+        // Failed calls have a separate sample.
         let failed = label.0 == "error_type";
         let fits = |sample: &&Sample| {
             let labels = &sample.labels;

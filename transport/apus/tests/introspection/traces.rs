@@ -1,4 +1,4 @@
-//! Cases about the time trace of a live process, each of which runs in a process of its own.
+//! Cases about the time trace of a live process, each of which runs in a separate process.
 
 use apus::introspection::{Error, Process};
 use apus::trace::{self, Event, FreezeReason, Sampling};

@@ -42,7 +42,7 @@ fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
 }
 
 /// Two connected endpoints; the length of a network's queue does not matter, since shared memory
-/// loses nothing.
+/// does not drop.
 fn roomy_pair(builder: &EndpointBuilder, _: usize) -> (Endpoint, Endpoint) {
     pair(builder)
 }

@@ -12,10 +12,10 @@ use std::os::unix::net::{SocketAddr as Name, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// Environment variable with what a process does, and the address.
+/// Environment variable with the task of a process, and the address.
 const ROLE: &str = "APUS_TEST_NAME";
 
-/// A user that owns nothing.
+/// A user without files and processes.
 const ATTACKER: u32 = 54_321;
 
 fn name_of(address: SocketAddr) -> Name {
@@ -91,8 +91,8 @@ impl Drop for Attacker {
     }
 }
 
-/// The attack: another user takes the name of a server that does not use it, and would get the calls of clients that
-/// accept every user.
+/// The attack: another user takes the name of a server that does not use it, and would get the
+/// calls of clients that accept every user.
 #[test]
 fn a_user_that_does_not_own_the_udp_socket_gets_no_calls() {
     let server = EndpointBuilder::default().local(false).bind("127.0.0.1:0").unwrap();

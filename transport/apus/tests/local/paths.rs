@@ -1,4 +1,4 @@
-//! The choice between shared memory and network, and what changes it.
+//! The choice between shared memory and network, and its changes.
 
 use crate::ports::free_address;
 use crate::{assert_at_rest, bytes, connect, echo, pair};
@@ -103,8 +103,8 @@ fn a_restarted_server_is_found_again() {
     thread.join().unwrap();
 }
 
-/// Requests that a server refuses at its shutdown were not executed. For those that its application
-/// has received, execution is unknown.
+/// Requests that a server refuses at its shutdown were not executed. For requests that its
+/// application has received, execution is unknown.
 #[test]
 fn a_server_that_is_shut_down_says_what_it_did_not_execute() {
     let (client, server) = pair(&EndpointBuilder::default());
@@ -189,13 +189,14 @@ fn all_have_left_undisturbed() -> bool {
     arrived_at_once && ended_at_once
 }
 
-/// A record that is in the ring is visible: there is nothing to wait for.
+/// A record in the ring is visible: the test need not wait.
 #[test]
 fn a_cork_does_not_hold_back_what_is_sent_together_through_memory() {
     assert!((0..1_000).any(|_| passes_the_cork_undisturbed()), "the background poller always runs");
 }
 
-/// Makes calls and replies together under corks. Returns `false` if one of them was not there at once.
+/// Makes calls and replies together under corks. Returns `false` if one of them was not there at
+/// once.
 fn passes_the_cork_undisturbed() -> bool {
     let (client, server) = pair(&EndpointBuilder::default());
     let _corks = [client.cork(), server.cork()];
@@ -274,7 +275,7 @@ fn calls_that_are_made_together_survive_their_server() {
         }
         let second = Endpoint::bind(address).unwrap();
         let mut calls = (0..100).map(|cookie| call(&second, cookie)).collect();
-        // The network knows the first server, too.
+        // The first server is reachable over the network, too.
         client.send_many(&mut calls, CallOptions::new().idempotent(true)).unwrap();
         let thread = echo(second.clone());
         for _ in 0..100 {
@@ -319,8 +320,8 @@ fn a_cork_holds_back_what_goes_through_memory() {
     assert!((0..1_000).any(|_| calls_are_held_back()), "the cork holds nothing back");
 }
 
-/// Makes calls under a cork. Returns whether it held them back: the client's background poller sends
-/// what a cork holds, and it runs if the system has stopped this thread.
+/// Makes calls under a cork. Returns whether it held them back: the client's background poller
+/// sends what a cork holds, and it runs if the system has stopped this thread.
 fn calls_are_held_back() -> bool {
     let (client, server) = pair(&EndpointBuilder::default());
     let requests = || server.metrics().engine.local_requests;

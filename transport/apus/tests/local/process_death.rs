@@ -10,12 +10,12 @@ use std::process::{Child, Command, Stdio};
 const SERVER: &str = "APUS_TEST_SERVER";
 
 /// The server's process, killed on drop.
-struct Server {
+struct ServerProcess {
     child: Child,
     address: SocketAddr,
 }
 
-impl Server {
+impl ServerProcess {
     fn start() -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "process_death::the_server", "--nocapture", "--test-threads", "1"])
@@ -40,7 +40,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // Fails if it was killed before.
         let _ = self.child.kill();
@@ -75,7 +75,7 @@ fn warm_up(client: &Endpoint, to: SocketAddr) {
 
 #[test]
 fn a_call_that_the_server_received_fails_with_unknown_execution() {
-    let mut server = Server::start();
+    let mut server = ServerProcess::start();
     let client = Endpoint::client().unwrap();
     warm_up(&client, server.address);
     let before = client.metrics().engine.local_calls;
@@ -97,7 +97,7 @@ fn a_call_that_the_server_received_fails_with_unknown_execution() {
 /// An idempotent call is repeated over the network, where the port is closed.
 #[test]
 fn an_idempotent_call_tries_the_network() {
-    let mut server = Server::start();
+    let mut server = ServerProcess::start();
     let client = Endpoint::client().unwrap();
     warm_up(&client, server.address);
     let options = CallOptions::new().idempotent(true);

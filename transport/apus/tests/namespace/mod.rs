@@ -1,7 +1,7 @@
-//! Tests that run in network namespaces of their own. `transport/socket` includes this file, too.
+//! Tests in separate network namespaces. `transport/socket` includes this file, too.
 //!
-//! Such a test starts its binary again inside a new namespace, for this test alone; the namespace ends with it. Ordinary
-//! users may do that on most systems; elsewhere the test is skipped.
+//! Such a test starts its binary again inside a new namespace, for this test alone; the namespace
+//! ends with it. Ordinary users may do that on most systems; elsewhere the test is skipped.
 
 use std::process::Command;
 
@@ -13,14 +13,15 @@ const INSIDE: &str = "APUS_TEST_NAMESPACE";
 pub(crate) struct Namespace<'a> {
     /// Programs and features that the commands need.
     pub(crate) needs: &'a str,
-    /// Shell commands that are tried first, in a namespace of their own: the test is skipped if they fail.
+    /// Shell commands to try first, in a separate namespace: the test is skipped if they fail.
     pub(crate) check: &'a str,
     /// Shell commands that set up the network.
     pub(crate) setup: &'a str,
 }
 
 impl Namespace<'_> {
-    /// Runs `body`, which is the test `name` of the binary, in a new namespace. It may mount file systems there.
+    /// Runs `body`, which is the test `name` of the binary, in a new namespace. It may mount file
+    /// systems there.
     pub(crate) fn run(self, name: &str, body: impl FnOnce()) {
         let Self { needs, check, setup } = self;
         if std::env::var_os(INSIDE).is_some() {

@@ -3,9 +3,9 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Returns an address whose port is free: below the range from which the system takes ports for sockets
-/// that ask for any, and at a place that depends on this process. No other test gets the port while
-/// its first server ends and its second one starts.
+/// Returns an address whose port is free: below the range from which the system takes ports for
+/// sockets that ask for any, and at a place that depends on this process. No other test gets the
+/// port while its first server ends and its second one starts.
 pub(crate) fn free_address() -> SocketAddr {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     loop {

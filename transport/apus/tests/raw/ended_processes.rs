@@ -1,5 +1,6 @@
-//! Endpoints that end while a server waits for their acks. The server is a driver without an endpoint: like the one of the
-//! kernel module, it asks again and again (HM `homa_timer.c` `homa_timer_check_rpc`).
+//! Endpoints that end while a server waits for their acks. The server is a driver without an
+//! endpoint: like the kernel module's, it sends NEED_ACK repeatedly (HM `homa_timer.c`
+//! `homa_timer_check_rpc`).
 
 use crate::namespace::{Namespace, Pair, can_run};
 use crate::{client, patient};
@@ -23,7 +24,7 @@ const SERVER: &str = "APUS_TEST_RAW_SERVER";
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// The packets of a server at the right host.
-struct Server {
+struct RawServer {
     transmit: Box<dyn TransmitHalf>,
     receive: Box<dyn ReceiveHalf>,
     address: SocketAddr,
@@ -37,7 +38,7 @@ struct Seen {
     id: u64,
 }
 
-impl Server {
+impl RawServer {
     fn open(host: &Namespace, bind: &str) -> Self {
         let config = RawConfig::bound_to(bind.parse().unwrap());
         let driver = host.inside(|| Raw::open(&config).unwrap());
@@ -58,7 +59,7 @@ impl Server {
         self.transmit.flush().unwrap();
     }
 
-    /// Receives what comes within a tick, or earlier.
+    /// Receives packets for a tick, or until the first ones arrive.
     fn receive(&mut self) -> Vec<Seen> {
         poll(&mut [PollFd::new(&self.receive, PollFlags::IN)], Some(&TICK)).unwrap();
         let mut seen = Vec::new();
@@ -84,6 +85,7 @@ impl Server {
                     retransmit: false,
                     offset: 0,
                     offset_in_sequence: false,
+                    is_stripped: false,
                     waiting: Waiting::UNSAID,
                     response_limit: Waiting::UNSAID,
                 };
@@ -93,7 +95,8 @@ impl Server {
         }
     }
 
-    /// Asks about call `id` of the client at `to` every tick until it is acknowledged. Returns all packets that came.
+    /// Sends NEED_ACK for call `id` of the client at `to` every tick until it is acknowledged.
+    /// Returns all received packets.
     fn ask_until_acknowledged(&mut self, to: SocketAddr, id: u64) -> Vec<Seen> {
         let mut all = Vec::new();
         while !all.contains(&Seen { from: to, kind: Kind::Ack, id }) {
@@ -143,7 +146,8 @@ impl Drop for Client {
     }
 }
 
-/// Not a test: the process of a client. It makes a call, and a second one that it does not wait for.
+/// Not a test: the process of a client. It makes a call, and a second one that it does not wait
+/// for.
 #[test]
 fn the_client() {
     let Ok(server) = std::env::var(SERVER) else { return };
@@ -157,8 +161,8 @@ fn the_client() {
     let _ = client.call_with(server, "?", CallOptions::new().timeout(Duration::from_secs(60)));
 }
 
-/// RPC-19: of a process that was killed, the server asks only until another endpoint of its host answers; in both
-/// protocols, and from the address that was asked.
+/// RPC-19: for a killed process, the server sends NEED_ACK only until another endpoint of its host
+/// answers; in both protocols, and from the queried address.
 #[test]
 fn another_endpoint_answers_for_a_process_that_was_killed() {
     if !can_run("another_endpoint_answers_for_a_process_that_was_killed") {
@@ -167,12 +171,13 @@ fn another_endpoint_answers_for_a_process_that_was_killed() {
     let pair = Pair::new();
     pair.left.run("ip addr add 10.9.0.11/24 dev veth");
     for (bind, other) in [("10.9.0.2:4000", "10.9.0.11:0"), ("[fd09::2]:4000", "[fd09::1]:0")] {
-        let mut server = Server::open(&pair.right, bind);
+        let mut server = RawServer::open(&pair.right, bind);
         let mut killed = Client::start(&pair.left, server.address);
         let first = server.serve();
         killed.wait_for("called once");
         killed.kill();
-        // It may have acknowledged the call meanwhile (RPC-18). Then nothing would be asked; now it is asked.
+        // It may have acknowledged the call in the meantime (RPC-18). Then no NEED_ACK would be
+        // sent; now one is sent.
         let raw = RawConfig::bound_to(other.parse().unwrap());
         let neighbour = pair.left.inside(|| patient().raw(raw).client().unwrap());
         assert_ne!(neighbour.local_addr().port(), first.from.port());
@@ -180,14 +185,15 @@ fn another_endpoint_answers_for_a_process_that_was_killed() {
     }
 }
 
-/// RPC-19, ENDED-2: the port decides. A call of a process that lives is never acknowledged, by whatever process.
+/// RPC-19, ENDED-2: the port decides. A call of a process that lives is never acknowledged, by
+/// whatever process.
 #[test]
 fn no_endpoint_answers_for_a_process_that_lives() {
     if !can_run("no_endpoint_answers_for_a_process_that_lives") {
         return;
     }
     let pair = Pair::new();
-    let mut server = Server::open(&pair.right, "10.9.0.2:4000");
+    let mut server = RawServer::open(&pair.right, "10.9.0.2:4000");
     let neighbour = client(&pair.left, patient());
     let mut living = Client::start(&pair.left, server.address);
     server.serve();
@@ -196,7 +202,7 @@ fn no_endpoint_answers_for_a_process_that_lives() {
             break request;
         }
     };
-    // A port that no endpoint has: the answers say that questions before have been read.
+    // A port without an endpoint: the answers prove that earlier packets have been read.
     let mut port = 40_000;
     while [unanswered.from.port(), neighbour.local_addr().port()].contains(&port) {
         port += 1;
@@ -219,7 +225,7 @@ fn the_endpoint_that_answers_is_replaced_when_it_ends() {
         return;
     }
     let pair = Pair::new();
-    let mut server = Server::open(&pair.right, "10.9.0.2:4000");
+    let mut server = RawServer::open(&pair.right, "10.9.0.2:4000");
     let ended: SocketAddr = "10.9.0.1:40000".parse().unwrap();
     let mut first = Some(client(&pair.left, patient()));
     let second = client(&pair.left, patient());
@@ -237,14 +243,15 @@ fn the_endpoint_that_answers_is_replaced_when_it_ends() {
     drop(second);
 }
 
-/// RPC-18: an endpoint that ends in an orderly way leaves nothing to be asked for, however early it ends.
+/// RPC-18: an endpoint that ends in an orderly way leaves no acks outstanding, however early it
+/// ends.
 #[test]
 fn an_endpoint_that_is_dropped_acknowledges_its_last_response() {
     if !can_run("an_endpoint_that_is_dropped_acknowledges_its_last_response") {
         return;
     }
     let pair = Pair::new();
-    let mut server = Server::open(&pair.right, "10.9.0.2:4000");
+    let mut server = RawServer::open(&pair.right, "10.9.0.2:4000");
     let to = server.address;
     let calling = client(&pair.left, patient());
     let thread = std::thread::spawn(move || drop(calling.call(to, "?").map(|_| calling)));
@@ -253,7 +260,7 @@ fn an_endpoint_that_is_dropped_acknowledges_its_last_response() {
     while !server.receive().contains(&Seen { kind: Kind::Ack, ..request }) {}
 }
 
-/// RPC-18: an endpoint whose application does nothing is not asked for its acks, either.
+/// RPC-18: an endpoint with an idle application gets no NEED_ACK, either.
 #[test]
 fn an_idle_endpoint_acknowledges_its_last_response() {
     if !can_run("an_idle_endpoint_acknowledges_its_last_response") {
@@ -261,7 +268,7 @@ fn an_idle_endpoint_acknowledges_its_last_response() {
     }
     let pair = Pair::new();
     for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
-        let mut server = Server::open(&pair.right, "10.9.0.2:4000");
+        let mut server = RawServer::open(&pair.right, "10.9.0.2:4000");
         let to = server.address;
         let calling = client(&pair.left, patient().engine(engine));
         let thread = std::thread::spawn(move || calling.call(to, "?").map(|_| calling));

@@ -1,5 +1,5 @@
 //! Endpoints over raw IP, between two network namespaces that are connected by a veth pair. A test
-//! that this machine cannot run says so and passes.
+//! that this machine cannot run prints that and passes.
 
 #[path = "../../../socket/tests/raw/namespace.rs"]
 mod namespace;
@@ -117,7 +117,8 @@ fn messages_of_all_sizes_go_both_ways_and_in_both_families() {
     }
 }
 
-/// RPC-1: the module's messages have at least one byte, in both directions, and the errors say so.
+/// RPC-1: the module's messages have at least one byte, in both directions, and the errors state
+/// that.
 #[test]
 fn empty_messages_are_rejected_in_both_directions() {
     if !can_run("empty_messages_are_rejected_in_both_directions") {
@@ -200,7 +201,7 @@ fn a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits() 
         let settings = Endpoint::builder().engine(engine);
         let server = bind(&pair.right, settings, &format!("10.9.0.2:{port}"));
         let serving = serve(&pair.right, &server, |request| {
-            // The thread computes: another thread must answer RESENDs meanwhile.
+            // The thread computes: another thread must answer RESENDs in the meantime.
             let began = Instant::now();
             while began.elapsed() < Duration::from_secs(1) {
                 std::hint::spin_loop();

@@ -18,7 +18,7 @@ fn short_and_long_messages_in_both_directions() {
             assert!(reply == message[..], "{length} bytes");
         }
     }
-    // One handshake, whichever of the two has begun it, and no session challenge.
+    // One handshake, whichever of the two has started it, and no session challenge.
     let sum = |name| counter(&client, name) + counter(&server, name);
     assert_eq!(sum("seal_handshakes_as_client"), 1);
     assert_eq!(sum("seal_handshakes_as_server"), 1);
@@ -81,11 +81,12 @@ fn sealed_endpoints_with_shards_call_each_other() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// WIRE-36: the mark is readable, so that a packet is opened with the keys of its sender, whatever port and shard it takes.
+/// WIRE-36: the mark is readable, so that a packet is opened with the keys of its sender, whatever
+/// port and shard it takes.
 #[test]
 fn sealed_packets_are_sprayed() {
     let cluster = Cluster::new(11);
-    // Nothing is requested again because a machine is busy: that would end the spraying of a message.
+    // A busy machine causes no RESENDs: they would end the spraying of a message.
     let config = Config::builder().timeout_usecs(60_000_000).resend_usecs(10_000_000);
     let config = config.resend_interval_usecs(10_000_000).spray_ports(4).build().unwrap();
     let builder = || cluster.builder().config(config.clone());

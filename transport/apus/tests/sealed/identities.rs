@@ -1,4 +1,4 @@
-//! Who is there, and who is refused.
+//! Identities: accepted and refused peers.
 
 use crate::keys::{Ca, Cluster, counter, serve};
 use apus::security::{Failure, FoundBy, Plaintext, Security};

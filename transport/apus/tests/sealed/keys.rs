@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-/// Returns a builder of endpoints whose peers may be silent for a minute, in place of a second: many
-/// handshakes at once take longer than that on a busy machine.
+/// Returns a builder of endpoints whose peers may be silent for a minute, in place of a second:
+/// many handshakes at once take longer than that on a busy machine.
 pub(crate) fn patient() -> EndpointBuilder {
     let config = Config::builder().timeout_usecs(60_000_000);
     Endpoint::builder().config(config.build().unwrap())
 }
 
 pub(crate) fn write_secret(path: &Path, bytes: &[u8]) {
-    // A new file each time: who watches it never sees half of it.
+    // A new file each time: a watcher never sees half of it.
     let new = path.with_extension("new");
     fs::write(&new, bytes).unwrap();
     fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).unwrap();
@@ -94,7 +94,8 @@ impl Ca {
     }
 }
 
-/// Serves until the endpoint is shut down: replies what it has received, with the name of the client in front if it has a SPIFFE id.
+/// Serves until the endpoint is shut down: echoes the request, with the client's name in front if
+/// it has a SPIFFE id.
 pub(crate) fn serve(endpoint: &Arc<Endpoint>) -> JoinHandle<()> {
     let endpoint = endpoint.clone();
     thread::spawn(move || {

@@ -33,7 +33,7 @@ fn a_restarted_server_is_called_again_with_new_keys() {
     thread.join().unwrap();
 }
 
-/// Certificates are rotated while calls go on, and a peer that is removed loses its session.
+/// Certificates are rotated while calls continue, and a removed peer loses its session.
 #[test]
 fn files_are_read_again_when_they_change() {
     let ca = Ca::new();
@@ -49,7 +49,8 @@ fn files_are_read_again_when_they_change() {
     let client = ca.builder("client").config(Config::default()).client().unwrap();
     assert_eq!(client.call(server.local_addr(), "!").unwrap(), "spiffe://test/client!");
     ca.issue("server");
-    // A CA that has issued nothing of this: who has the old certificates is refused, and its session ends.
+    // A CA that has issued none of these: a peer with the old certificates is refused, and its
+    // session ends.
     crate::keys::write_secret(&ca.path("peers.pem"), &std::fs::read(other.path("ca.pem")).unwrap());
     let watchdog = Instant::now() + Duration::from_secs(60);
     while counter(&server, "seal_peers_revoked") == 0 {
@@ -67,7 +68,8 @@ fn files_are_read_again_when_they_change() {
     thread.join().unwrap();
 }
 
-/// A service moves from clear to sealed on two ports: both kinds of clients are served meanwhile.
+/// A service moves from clear to sealed on two ports: both kinds of clients are served during the
+/// move.
 #[test]
 fn a_service_has_a_clear_and_a_sealed_port_while_it_moves() {
     let cluster = Cluster::new(33);

@@ -1,4 +1,4 @@
-//! What is on the wire, and what an on-path host can do with it.
+//! Packets on the wire, and attacks of an on-path host on them.
 
 use crate::keys::{Cluster, counter, serve};
 use apus::{CallOptions, Endpoint};
@@ -22,7 +22,8 @@ struct Relay {
 }
 
 impl Relay {
-    /// Relays to `server`; each datagram is changed by `bend` on its way, which may make several of it.
+    /// Relays to `server`; each datagram is changed by `bend` on its way, which may make several of
+    /// it.
     fn start(server: SocketAddr, bend: fn(&[u8]) -> Vec<Vec<u8>>) -> Self {
         let inside = UdpSocket::bind("127.0.0.1:0").unwrap();
         let outside = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -68,28 +69,29 @@ impl Drop for Relay {
     }
 }
 
-/// A relay changes the port: the Homa ports in the headers are those of the endpoints, and must be those of the relay. So both
-/// endpoints are behind loopback addresses of their own with the same port as the relay's socket.
+/// A relay changes the port: the Homa ports in the headers belong to the endpoints, and must equal
+/// the relay's. So both endpoints are behind separate loopback addresses with the same port as the
+/// relay's socket.
 fn server(cluster: &Cluster) -> (Arc<Endpoint>, JoinHandle<()>) {
     let server = Arc::new(cluster.builder().bind("127.0.0.1:0").unwrap());
     let thread = serve(&server);
     (server, thread)
 }
 
-/// A call that has no answer ends soon.
+/// Options of a call without an answer: it ends soon.
 fn soon() -> CallOptions {
     CallOptions::new().timeout(Duration::from_millis(300))
 }
 
-/// SEAL-2: nothing of a message is readable. SEAL-6: short ones share a datagram.
+/// SEAL-2: no part of a message is readable. SEAL-6: short ones share a datagram.
 #[test]
 fn an_observer_reads_headers_and_no_content() {
     let cluster = Cluster::new(11);
     let (server, thread) = server(&cluster);
     let relay = Relay::start(server.local_addr(), |packet| vec![packet.to_vec()]);
     let client = cluster.builder().client().unwrap();
-    // The relay's port is not the server's, which the header names: what the client sends is dropped as for another port,
-    // after it was opened. The handshake is enough to see.
+    // The relay's port differs from the server's, which the header names: the client's packets are
+    // dropped as for another port, after they were opened. The handshake is enough to see that.
     let secret = b"no other host may read this";
     let is_sealed = |packet: &[u8]| packet[11] == 0x10;
     // A handshake may take longer than a call on a busy machine: the next call uses its keys.
@@ -110,7 +112,8 @@ fn an_observer_reads_headers_and_no_content() {
     thread.join().unwrap();
 }
 
-/// SEAL-5, SEAL-7: copies of packets, changed ones, and packets in the clear have no effect but to be counted.
+/// SEAL-5, SEAL-7: copies of packets, changed ones, and packets in the clear have no effect but to
+/// be counted.
 #[test]
 fn what_an_on_path_host_sends_again_or_changes_is_dropped() {
     let cluster = Cluster::new(12);
@@ -118,7 +121,7 @@ fn what_an_on_path_host_sends_again_or_changes_is_dropped() {
     let relay = Relay::start(server.local_addr(), |packet| {
         let mut changed = packet.to_vec();
         let last = changed.len() - 1;
-        // A HELLO is in the clear: who changes it ends this handshake, as who drops it does.
+        // A HELLO is in the clear: a host that changes or drops it ends this handshake.
         if changed[11] != 0x20 {
             changed[last] ^= 1;
         }

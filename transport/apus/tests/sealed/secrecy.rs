@@ -11,11 +11,11 @@ use apus::trace::{self, FreezeReason, Sampling};
 
 use crate::keys::{Ca, Cluster, serve};
 
-/// The folder in which the child process leaves its trace.
+/// The folder for the trace of the child process.
 const FOLDER: &str = "APUS_TEST_SECRECY";
 
-/// Everything that a program can show of endpoints that have keys: run by the test below, as a process of its own, because the log of
-/// keys concerns all handshakes of a process.
+/// Everything that a program can print of endpoints with keys: run by the test below in a separate
+/// process, because the log of keys concerns all handshakes of a process.
 #[test]
 #[ignore = "run by `what_can_be_shown_has_no_key`"]
 fn shows_everything() {
@@ -51,7 +51,7 @@ fn shows_everything() {
     fs::write(folder.join("private"), private).unwrap();
 }
 
-/// The secrets of the child process, as bytes and as the texts in which they could be shown.
+/// The secrets of the child process, as bytes and in their possible printed forms.
 fn secrets(log: &str, private: &str) -> Vec<Vec<u8>> {
     let logged: Vec<&str> = log.lines().filter_map(|line| line.split(' ').nth(2)).collect();
     assert!(logged.len() >= 10, "handshakes leave secrets in the log:\n{log}");
@@ -63,7 +63,7 @@ fn secrets(log: &str, private: &str) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for secret in raw {
         all.push(secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes());
-        // What `{:?}` makes of bytes.
+        // Output of `{:?}` for bytes.
         let listed: Vec<_> = secret[..16].iter().map(u8::to_string).collect();
         all.push(listed.join(", ").into_bytes());
         all.push(secret[..16].to_vec());

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Messages of up to 10,000 bytes, of which two may be under way at a time.
+/// Messages of up to 10,000 bytes, at most two in flight.
 fn small() -> EndpointBuilder {
     let config =
         patient_config().max_message(10_000).max_send_bytes_per_peer(20_000).max_send_bytes(20_000);

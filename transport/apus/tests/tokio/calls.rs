@@ -8,7 +8,7 @@ use apus::{
 };
 use std::time::Duration;
 
-/// Nothing, one byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
+/// Empty, one byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
 const SIZES: [usize; 9] = [0, 1, 2, 1415, 1416, 1417, 10_000, 100_000, 1_000_000];
 
 #[test]

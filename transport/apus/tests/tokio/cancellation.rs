@@ -65,8 +65,7 @@ fn other_calls_continue() {
     });
 }
 
-/// A call is dropped in the middle of a long request: the server must not keep what it has
-/// received.
+/// A call is dropped in the middle of a long request: the server must not keep the received part.
 #[test]
 fn a_half_sent_request_leaves_nothing() {
     on_each_runtime(async || {
@@ -158,7 +157,7 @@ fn a_call_dropped_while_it_waits_for_room_was_never_made() {
     });
 }
 
-/// A reply that waits for room is dropped: the client learns that none will come.
+/// A reply that waits for room is dropped: the client is notified that none will follow.
 #[test]
 fn a_dropped_reply_abandons_its_request() {
     on_each_runtime(async || {

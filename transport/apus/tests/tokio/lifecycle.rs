@@ -127,7 +127,7 @@ fn bad_addresses_are_named() {
     });
 }
 
-/// The runtime ends before the endpoint: nothing panics, and nothing hangs.
+/// The runtime ends before the endpoint, without a panic or a hang.
 #[test]
 fn a_runtime_may_end_before_its_endpoint() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();

@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Runs a test on a runtime of one thread and on one of several.
+/// Runs a test on a runtime with one thread and on one with several.
 fn on_each_runtime<F: Future<Output = ()>>(test: impl Fn() -> F) {
     let one = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     one.block_on(test());
@@ -28,8 +28,8 @@ fn on_each_runtime<F: Future<Output = ()>>(test: impl Fn() -> F) {
     several.worker_threads(3).enable_all().build().unwrap().block_on(test());
 }
 
-/// Parameters with which a peer may be silent for a minute, in place of a second: a busy machine may
-/// stop its threads for longer than that.
+/// Parameters with which a peer may be silent for a minute, in place of a second: a busy machine
+/// may stop its threads for longer than that.
 fn patient_config() -> ConfigBuilder {
     Config::builder().timeout_usecs(60_000_000)
 }
@@ -39,7 +39,7 @@ fn patient() -> EndpointBuilder {
     Endpoint::builder().config(patient_config().build().unwrap())
 }
 
-/// Two endpoints on a network of their own.
+/// Two endpoints on a separate network.
 async fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let network = LoopbackNetwork::new();
     let on = async || builder.clone().with_driver(Box::new(network.host())).await.unwrap();
@@ -81,7 +81,7 @@ async fn until(done: impl Fn() -> bool) {
     }
 }
 
-/// Waits until all messages are acknowledged, and checks that nothing is alive but peers.
+/// Waits until all messages are acknowledged, and checks that only peers are alive.
 async fn assert_at_rest(endpoints: &[&Endpoint]) {
     for endpoint in endpoints {
         assert!(endpoint.drain(Duration::from_secs(60)).await);

@@ -13,7 +13,8 @@ fn builder() -> EndpointBuilder {
     patient().shards(SHARDS).local(false)
 }
 
-/// Starts a task that echoes until the endpoint is closed, and returns how many requests it has served.
+/// Starts a task that echoes until the endpoint is closed, and returns how many requests it has
+/// served.
 fn echo(server: &Endpoint) -> JoinHandle<u64> {
     let server = server.clone();
     tokio::spawn(async move {
@@ -115,7 +116,8 @@ fn completions_are_received_by_one_task() {
     });
 }
 
-/// A task that was asked to steal, and is dropped before it does, leaves the message to another one.
+/// A task that was asked to steal, and is dropped before it does, leaves the message to another
+/// one.
 #[test]
 fn dropped_receivers_lose_no_request() {
     on_each_runtime(async || {

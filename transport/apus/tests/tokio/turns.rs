@@ -1,4 +1,4 @@
-//! Turns of the task that runs the loop: what it sends for other tasks, and how it waits.
+//! Turns of the task that runs the loop: its sends for other tasks, and its waits.
 
 use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, patient, until};
 use apus::tokio::Endpoint;
@@ -86,7 +86,7 @@ fn packets_leave_at_once_while_the_loop_sleeps_or_runs_on_another_thread() {
         client.recv_completion().await.unwrap().result.unwrap();
         (client, address)
     });
-    // Another thread than that of the loop, and then another runtime, which both do not drive the loop.
+    // A thread other than the loop's, and then another runtime; neither drives the loop.
     let send = move || {
         let client = client.clone();
         let sends = async move {
@@ -102,7 +102,7 @@ fn packets_leave_at_once_while_the_loop_sleeps_or_runs_on_another_thread() {
     drop(runtime);
 }
 
-/// What was left to the loop leaves although its runtime ends before its turn.
+/// Messages left to the loop leave although its runtime ends before its turn.
 #[test]
 fn a_reply_leaves_before_its_runtime_ends() {
     let (client, server) = (one_thread(), one_thread());

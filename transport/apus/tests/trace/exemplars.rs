@@ -28,7 +28,8 @@ fn exemplars(text: &str, family: &str) -> Vec<[String; 4]> {
     text.lines().filter_map(exemplar).collect()
 }
 
-/// Whether a trace has this RPC of `endpoint`, found as `apus trace rpcs --id ... --peer ...` finds it.
+/// Whether a trace has this RPC of `endpoint`, found as `apus trace rpcs --id ... --peer ...` finds
+/// it.
 fn has(trace: &Trace, endpoint: &Endpoint, rpc: &str, peer: &str) -> bool {
     trace.records().filter_map(|(_, record)| record.rpc()).any(|found| {
         let ends = trace.head.peer(found.peer()).unwrap();

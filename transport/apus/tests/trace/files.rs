@@ -6,7 +6,7 @@ use apus::{BindError, Endpoint, EndpointBuilder, PollMode};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Options with which every call counts as slow.
+/// Options that make every call count as slow.
 fn slow(files: TraceFiles) -> EndpointBuilder {
     let triggers = FreezeTriggers::new().slow_rpc(Duration::ZERO);
     EndpointBuilder::default()
@@ -15,8 +15,8 @@ fn slow(files: TraceFiles) -> EndpointBuilder {
         .trace_files(files)
 }
 
-/// Returns the files in a folder by their names without host and process. A file that is being written has a hidden name,
-/// and is not one of them.
+/// Returns the names of the files in a folder without host and process. An unfinished file has a
+/// hidden name, and is left out.
 fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     let process = format!("-{}-", std::process::id());
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

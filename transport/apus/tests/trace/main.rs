@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static RECORDER: Mutex<()> = Mutex::new(());
 
-/// Exclusive use of the recorder, and of what it records from now on.
+/// Exclusive use of the recorder, and of its records from now on.
 struct Tracing {
     _exclusive: MutexGuard<'static, ()>,
     since: u64,
@@ -38,7 +38,7 @@ impl Tracing {
         Self { _exclusive: exclusive, since: apus_trace::clock::ticks() }
     }
 
-    /// Returns what has been recorded since, thread by thread.
+    /// Returns the records since then, thread by thread.
     fn trace(&self) -> Trace {
         let mut trace = trace::snapshot();
         for thread in &mut trace.threads {
@@ -75,20 +75,21 @@ fn only(records: &[Record], event: Event) -> Vec<Record> {
     records.iter().copied().filter(|record| record.event() == Some(event)).collect()
 }
 
-/// Parameters with which no peer asks for anything again because a machine is busy.
+/// Parameters that keep a busy machine from causing retransmission requests.
 fn unhurried() -> Config {
     let config = Config::builder().timeout_usecs(60_000_000).resend_usecs(10_000_000);
     config.resend_interval_usecs(10_000_000).need_ack_usecs(10_000_000).build().unwrap()
 }
 
-/// Two endpoints on a network of their own.
+/// Two endpoints on a separate network.
 fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let network = LoopbackNetwork::new();
     let on = || builder.clone().with_driver(Box::new(network.host())).unwrap();
     (on(), on())
 }
 
-/// Two endpoints that reach each other through shared memory; `None`, and a line that says so, if this system has none.
+/// Two endpoints that reach each other through shared memory; `None`, and a line that reports it,
+/// if this system has none.
 fn pair_in_memory() -> Option<(Endpoint, Endpoint)> {
     let bind = || Endpoint::builder().bind("127.0.0.1:0").unwrap();
     let (client, server) = (bind(), bind());

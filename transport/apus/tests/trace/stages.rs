@@ -19,8 +19,8 @@ fn last_call(tracing: &Tracing, client: &Endpoint, server: &Endpoint) -> [Vec<Re
     [of_last(mine), of_last(tracing.of(server.local_addr(), Side::Server))]
 }
 
-/// Returns the names of the events that are stages, without those of packets. On a busy machine a server asks for the ack
-/// before the client has sent it.
+/// Returns the names of the stage events, without packet events. On a busy machine a server
+/// requests the ack before the client has sent it.
 fn stages(records: &[Record]) -> Vec<&'static str> {
     let packets = [
         "data_sent",
@@ -135,7 +135,7 @@ fn many_calls_leave_together() -> bool {
     for event in [Event::Call, Event::Queued, Event::Parsed, Event::HandedOff, Event::Returned] {
         assert_eq!(only(&mine, event).len(), 21, "{event:?}");
     }
-    // Messages that left together have one time, and their system call has a record of its own.
+    // Messages that left together have one time, and their system call has a separate record.
     let left: BTreeSet<u64> =
         only(&mine, Event::ToKernel).iter().map(|record| record.ticks).collect();
     let trace = tracing.trace();

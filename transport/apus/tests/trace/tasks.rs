@@ -33,7 +33,8 @@ fn messages_are_handed_off_to_tasks_that_are_woken() {
     let of_last = |records: Vec<apus::trace::Record>| -> Vec<_> {
         records.into_iter().filter(|record| record.rpc().unwrap().id() == last.id()).collect()
     };
-    // The client acknowledges its last response when it ends, and the server may have ended by then.
+    // The client acknowledges its last response when it ends, and the server may have ended by
+    // then.
     let beside = ["data", "cutoffs", "ack"];
     let stages = |records| {
         let all = names(&of_last(records));

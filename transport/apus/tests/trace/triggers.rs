@@ -56,7 +56,7 @@ fn a_slow_call_freezes_the_trace_even_if_it_is_not_traced() {
     assert_eq!(trace.all(Event::Frozen).count(), 1);
 }
 
-/// Runs `calls` while a server serves that takes 6 ms for requests that say `wait`.
+/// Runs `calls` while a server takes 6 ms for requests with the text `wait`.
 fn serve_slowly_while(server: &Endpoint, calls: impl FnOnce()) {
     std::thread::scope(|scope| {
         let _end = ShutDown(server);

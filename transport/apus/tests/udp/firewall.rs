@@ -1,14 +1,14 @@
 //! The kernel refuses to send, as it does for a firewall rule.
 //!
-//! Without nft or iptables: a routing rule `prohibit` makes sends fail with EACCES. The test runs again inside a network
-//! namespace of its own.
+//! Without nft or iptables: a routing rule `prohibit` makes sends fail with EACCES. The test runs
+//! again inside a separate network namespace.
 
 use super::{echo_pair, failure, over_udp};
 use crate::namespace::Namespace;
 use apus::{Config, Endpoint, FailureKind};
 use std::process::Command;
 
-/// The rule must come before the table of local addresses, which has preference 0.
+/// The rule must precede the table of local addresses, which has preference 0.
 const SETUP: &str = "ip link set lo up; ip rule add pref 100 lookup local; ip rule del pref 0";
 const NAME: &str = "firewall::a_firewall_rule_costs_packets_and_no_call";
 

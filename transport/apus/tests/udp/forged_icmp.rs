@@ -1,7 +1,7 @@
 //! Forged ICMP "port unreachable": no call fails for it.
 //!
-//! The attacker is a raw socket, which needs CAP_NET_RAW. It may send ICMP packets with any content, as an attacker
-//! anywhere in the network can.
+//! The attacker is a raw socket, which needs CAP_NET_RAW. It may send ICMP packets with any
+//! content, as an attacker anywhere in the network can.
 
 use super::{echo_pair, over_udp};
 use apus::{Config, Endpoint, Role};
@@ -18,7 +18,8 @@ struct Forger {
 }
 
 impl Forger {
-    /// Returns an attacker that knows the addresses; `None`, and a line that says so, if the system permits none.
+    /// Returns an attacker that knows the addresses; `None`, and a line that reports it, if the
+    /// system permits none.
     fn open(client: SocketAddr, server: SocketAddr) -> Option<Self> {
         let opened = rustix::net::socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP));
         let (SocketAddr::V4(client), SocketAddr::V4(server)) = (client, server) else {
@@ -35,7 +36,8 @@ impl Forger {
         }
     }
 
-    /// Sends "port unreachable" about a packet from the client to the server that begins with `packet`.
+    /// Sends "port unreachable" about a packet from the client to the server that starts with
+    /// `packet`.
     fn send(&self, packet: &[u8]) {
         let udp = |port: u16| port.to_be_bytes();
         let length = u16::try_from(8 + packet.len()).unwrap();
@@ -71,7 +73,7 @@ fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Returns the beginning of a DATA packet with this id.
+/// Returns the start of a DATA packet with this id.
 fn header(id: u64) -> [u8; 60] {
     let mut bytes = [0; 60];
     // The kind of DATA, and the sender's id.
@@ -82,8 +84,8 @@ fn header(id: u64) -> [u8; 60] {
 
 /// Makes calls while `forge` runs, again and again. None may fail.
 fn calls_survive(forge: impl Fn(&Forger, &Endpoint) + Sync) {
-    // A peer that is silent for two intervals is believed to be gone. Threads may lose their core for
-    // longer than the default of 5 ms.
+    // A peer that is silent for two intervals is believed to be gone. Threads may lose their core
+    // for longer than the default of 5 ms.
     let patient = Config::builder()
         .resend_usecs(1_000_000)
         .resend_interval_usecs(1_000_000)
@@ -110,7 +112,7 @@ fn calls_survive(forge: impl Fn(&Forger, &Endpoint) + Sync) {
     });
 }
 
-/// An attacker that sees nothing cannot name a call.
+/// A blind attacker cannot name a call.
 #[test]
 fn a_report_without_the_id_of_a_call_is_ignored() {
     calls_survive(|forger, client| {
@@ -121,7 +123,8 @@ fn a_report_without_the_id_of_a_call_is_ignored() {
     });
 }
 
-/// Also an attacker that can name a call ends none: the server is asked, and answers.
+/// Even an attacker that can name a call ends none: the client checks with the server, which
+/// answers.
 #[test]
 fn a_report_with_the_id_of_a_call_is_a_hint() {
     calls_survive(|forger, client| {

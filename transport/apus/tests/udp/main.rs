@@ -229,8 +229,8 @@ fn garbage_disturbs_no_client() {
     assert_eq!(thread.join().unwrap(), 500);
 }
 
-/// Requirement WIRE-29: messages of any size that leave together share a datagram, once the peer has said that it reads
-/// that.
+/// Requirement WIRE-29: messages of any size that leave together share a datagram, once the peer
+/// has announced that it reads such datagrams.
 #[test]
 fn short_messages_that_leave_together_share_a_datagram() {
     assert!((0..1_000).any(|_| share_a_datagram()), "each has its own datagram");

@@ -1,4 +1,5 @@
-//! A peer of a version before empty messages (WIRE-31, WIRE-32), played with packets as that version writes them.
+//! A peer of a version before empty messages (WIRE-31, WIRE-32), played with packets as that
+//! version writes them.
 
 use crate::{failure, over_udp};
 use apus::{Execution, FailureKind};
@@ -26,8 +27,8 @@ fn answer(packet: &[u8], kind: u8, flags: u8) -> Vec<u8> {
     answer
 }
 
-/// The server drops the request as malformed, and does not know it when it is asked: the call would be repeated
-/// forever.
+/// The server drops the request as malformed, and answers RESENDs with RPC_UNKNOWN: the call would
+/// be repeated forever.
 #[test]
 fn an_empty_request_to_an_older_server_fails_with_that_reason() {
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -57,8 +58,8 @@ fn an_empty_request_to_an_older_server_fails_with_that_reason() {
     assert_eq!(thread.join().unwrap(), 1, "it was not repeated");
 }
 
-/// WIRE-33: such a client knows no session that cannot be guessed. It learns that, and nothing of its request is kept; it
-/// reads the reason as "abandoned".
+/// WIRE-33: such a client does not support unguessable sessions. It is notified of that, and no
+/// state of its request is kept; it reads the reason as "abandoned".
 #[test]
 fn a_request_of_an_older_client_is_refused() {
     let server = over_udp().bind("127.0.0.1:0").unwrap();

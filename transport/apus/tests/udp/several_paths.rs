@@ -1,4 +1,4 @@
-//! Two hosts between which the system spreads flows over two links, by their addresses and ports (ECMP).
+//! Two hosts whose flows the system spreads over two links, by their addresses and ports (ECMP).
 
 use super::{ShutDown, bytes, echo, over_udp};
 use crate::pair::{Namespace, can_run};
@@ -6,7 +6,7 @@ use apus::{Config, Endpoint, EndpointBuilder};
 
 const LENGTH: usize = 3_000_000;
 
-/// Two hosts with an address each, 10.7.0.1 and 10.7.0.2, to which two links lead.
+/// Two hosts with one address each, 10.7.0.1 and 10.7.0.2, reached over two links.
 struct Hosts {
     left: Namespace,
     right: Namespace,
@@ -48,7 +48,8 @@ impl Hosts {
     }
 }
 
-/// Returns the least share of the bytes of a request and of its response that took one of the two links.
+/// Returns the least share of the bytes of a request and of its response that took one of the two
+/// links.
 fn least_shares(hosts: &Hosts, builder: &EndpointBuilder) -> [f64; 2] {
     let server = hosts.right.inside(|| builder.clone().bind("10.7.0.2:0").unwrap());
     let client = hosts.left.inside(|| builder.clone().bind("10.7.0.1:0").unwrap());
@@ -76,7 +77,7 @@ fn a_long_message_takes_both_links() {
     }
     let hosts = Hosts::new();
     let with = |spray_ports| {
-        // Nothing is requested again because a machine is busy: that would end the spraying of a message.
+        // A busy machine causes no RESENDs: they would end the spraying of a message.
         let config = Config::builder().timeout_usecs(60_000_000).resend_usecs(10_000_000);
         let config =
             config.resend_interval_usecs(10_000_000).spray_ports(spray_ports).build().unwrap();

@@ -166,7 +166,7 @@ impl SealedTransmit {
     }
 
     /// Drops a packet without keys, without a session, or with another session than the keys, and
-    /// starts what is missing.
+    /// starts a handshake or reports the session.
     #[cold]
     fn refuse(&mut self, burst: &Burst<'_>) {
         let to = canonical(burst.to);

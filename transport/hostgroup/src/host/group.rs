@@ -17,8 +17,8 @@ pub struct HostGroup {
 static GROUPS: Mutex<Vec<Weak<HostGroup>>> = Mutex::new(Vec::new());
 
 impl HostGroup {
-    /// Returns the group with this name, of those processes of the network namespace that `policy` allows. With the policy
-    /// [`PeerPolicy::SameUser`] each user has groups of its own.
+    /// Returns the group with this name, open to the processes of the network namespace that
+    /// `policy` allows. With the policy [`PeerPolicy::SameUser`] each user has separate groups.
     ///
     /// # Errors
     ///

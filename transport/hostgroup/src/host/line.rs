@@ -1,17 +1,17 @@
 //! The layout of the page, and the lines on it.
 //!
 //! ```text
-//! word 0       when the interface will have sent all that it was given
-//! word 1       lines that have been used: those behind are empty
+//! word 0       time at which the interface's queue will be empty
+//! word 1       number of lines ever used: later ones are empty
 //! line N       128 bytes from 128 * (N + 1) on: owner, last pass, granted bytes, four words of active messages,
-//!              four of arriving lengths, and what arrives in a second: unscheduled bytes, all bytes, messages
+//!              four of arriving lengths, and arrivals per second: unscheduled bytes, all bytes, messages
 //! ```
 //!
 //! # Invariants
 //!
-//! - **LINE-1** Of transports that want a line at once, one has it. It is taken by its last pass, which changes from what the
-//!   others saw.
-//! - **LINE-2** A former owner that leaves takes nothing from the line's owner.
+//! - **LINE-1** If several transports claim a line at once, exactly one gets it. A claim swaps the
+//!   time of the last pass, and fails if another transport has changed it since it was read.
+//! - **LINE-2** A former owner that leaves does not modify the values of the current owner.
 //! - **LINE-3** What several transports give the interface at once is all in its queue.
 //!
 //! The three are model-checked with loom (`model`).
@@ -22,8 +22,8 @@ use apus_proto::{ArrivingLengths, Instant};
 /// Bytes of a line: two cache lines, which processors fetch together.
 const LINE: usize = 128;
 
-/// Lines of a page. Chosen by us: with more transports that are busy at once, the part of each would be smaller than a
-/// packet anyway. A model has two, for two transports.
+/// Lines of a page. Chosen by us: with more transports that are busy at once, the part of each
+/// would be smaller than a packet anyway. A model has two, for two transports.
 pub(super) const LINES: usize = if cfg!(apus_hostgroup_loom) { 2 } else { 63 };
 
 /// Bytes of the page.
@@ -32,16 +32,16 @@ pub(super) const PAGE: usize = LINE * (LINES + 1);
 /// Active messages that a transport publishes, the shortest ones: two in a word.
 pub(super) const MAX_ACTIVE: usize = 8;
 
-/// Time after its last pass for which a line counts, in nanoseconds. Chosen by us: a process that has died gives its share
-/// back within a second.
+/// Time after its last pass for which a line counts, in nanoseconds. Chosen by us: a process that
+/// has died gives its share back within a second.
 pub(super) const COUNTS_FOR: u64 = 500_000_000;
 
-/// Time after its last pass for which a line belongs to its owner, in nanoseconds. Chosen by us: a transport that was idle for
-/// this long takes another line as easily.
+/// Time after its last pass for which a line belongs to its owner, in nanoseconds. Chosen by us: a
+/// transport that was idle for this long takes another line as easily.
 pub(super) const OWNED_FOR: u64 = 10_000_000_000;
 
-/// Bound on the interface's queue in nanoseconds. Chosen by us: no interface holds a second's worth; what is longer was left by a
-/// process that has spoiled the page.
+/// Bound on the interface's queue in nanoseconds. Chosen by us: no interface holds one second of
+/// traffic; a longer queue was written by a faulty or hostile process.
 const MAX_QUEUE: u64 = 1_000_000_000;
 
 /// A line of a page.
@@ -81,7 +81,8 @@ impl<'a> Line<'a> {
         (0..used).map(|index| (index, Self::of(page, index)))
     }
 
-    /// Takes the first free line of `page` for `owner`, or one whose owner has not passed for long. Returns its index.
+    /// Takes the first free line of `page` for `owner`, or one whose owner has not passed for long.
+    /// Returns its index.
     pub(super) fn take(page: &'a Page, owner: u64, now: u64) -> Option<usize> {
         (0..LINES).find(|index| {
             let line = Self::of(page, *index);
@@ -99,13 +100,14 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Gives the line back, unless another transport has taken it since its owner passed at `passed_at`.
+    /// Gives the line back, unless another transport has taken it since its owner passed at
+    /// `passed_at`.
     pub(super) fn give_back(self, passed_at: u64) {
         // Another one has it if this fails (LINE-2).
         let _ = self.passed_at.compare_exchange(passed_at, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Writes what its owner does at this time.
+    /// Publishes the link use of its owner.
     pub(super) fn publish(self, now: u64, incoming: u64, active: &[u32]) {
         self.passed_at.store(now, Ordering::Relaxed);
         if self.incoming.load(Ordering::Relaxed) != incoming {
@@ -120,7 +122,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Writes what arrives at its owner.
+    /// Publishes the lengths arriving at its owner.
     pub(super) fn publish_lengths(self, lengths: &ArrivingLengths) {
         for (word, two) in self.eighths.into_iter().zip(lengths.eighths.chunks_exact(2)) {
             word.store(u64::from(two[0]) | u64::from(two[1]) << 32, Ordering::Relaxed);
@@ -130,7 +132,7 @@ impl<'a> Line<'a> {
         self.messages.store(lengths.messages, Ordering::Relaxed);
     }
 
-    /// Returns what arrives at its owner.
+    /// Returns the lengths arriving at its owner.
     pub(super) fn lengths(self) -> ArrivingLengths {
         let mut eighths = [0; 8];
         for (two, word) in eighths.chunks_exact_mut(2).zip(self.eighths) {
@@ -145,8 +147,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Returns whether the owner has passed within the last half second. Clocks of other time namespaces differ, in either
-    /// direction.
+    /// Returns whether the owner has passed within the last half second. Clocks of other time
+    /// namespaces differ, in either direction.
     pub(super) fn counts(self, now: u64) -> bool {
         let passed_at = self.passed_at.load(Ordering::Relaxed);
         passed_at != 0 && passed_at.abs_diff(now) <= COUNTS_FOR

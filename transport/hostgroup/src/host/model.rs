@@ -1,4 +1,5 @@
-//! Loom models of the page: transports of several processes that take lines, leave them, and send at the same time.
+//! Loom models of the page: transports of several processes that take lines, leave them, and send
+//! at the same time.
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg apus_hostgroup_loom" cargo test --release -p apus-hostgroup --lib model
@@ -12,7 +13,7 @@ use loom::thread;
 /// The time of a model. The first line was last used long before.
 const NOW: u64 = 2 * OWNED_FOR;
 
-/// Takes a line, and says which one.
+/// Claims a line, and returns its number.
 fn take(page: &Page, owner: u64, now: u64) -> usize {
     Line::take(page, owner, now).expect("there are as many lines as transports")
 }
@@ -38,7 +39,7 @@ fn transports_that_begin_at_once_have_lines_of_their_own() {
 fn a_former_owner_that_leaves_takes_nothing_from_the_owner() {
     loom::model(|| {
         let page = Arc::new(Page::zeroed(PAGE));
-        // It was stopped for a time after which its line is free.
+        // The owner was stopped for longer than a line is owned.
         let left = take(&page, 1, 1);
         let others = page.clone();
         let other = thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! A transport's place among those of all processes.
+//! Place of a transport on the page of its host.
 
 use super::group::HostGroup;
 use super::line::{self, LINES, Line, MAX_ACTIVE};
@@ -8,24 +8,26 @@ use smallvec::SmallVec;
 use std::io;
 use std::sync::Arc;
 
-/// Time between two checks of the page of a group and of the own line, in nanoseconds. Chosen by us: a process joins and leaves
-/// rarely, and a line is taken away only by a process that does harm.
+/// Time between two checks of the page of a group and of the own line, in nanoseconds. Chosen by
+/// us: a process joins and leaves rarely, and a line is taken away only by a process that does
+/// harm.
 const CHECK: u64 = 100_000_000;
 
-/// Time between two readings of the lines of others, in nanoseconds. Chosen by us: a GRANT's way to its sender takes as long,
-/// and a reading costs a cache miss for each transport that is busy.
+/// Time between two readings of the lines of others, in nanoseconds. Chosen by us: a GRANT's way to
+/// its sender takes as long, and a reading costs a cache miss for each transport that is busy.
 const READ: u64 = 20_000;
 
-/// A transport's place. Times are those of CLOCK_MONOTONIC, the same for all processes.
+/// Place of a transport. Times are read from CLOCK_MONOTONIC, which all processes share.
 #[derive(Debug)]
 pub struct HostPlace {
     group: Arc<HostGroup>,
-    /// What the line's owner is known by.
+    /// Identity of the line's owner.
     owner: u64,
     /// The page, the index of the transport's line, and the page's version.
     line: Option<(Arc<SharedPage>, usize)>,
     version: u64,
-    /// When the transport has published last, and when it has checked that the line is still its own.
+    /// When the transport has published last, and when it has checked that the line is still its
+    /// own.
     passed_at: u64,
     checked_at: u64,
     read_at: u64,
@@ -45,7 +47,7 @@ impl HostPlace {
         Ok(Self { group, owner, line: None, version, passed_at, checked_at, read_at, sharers: 1 })
     }
 
-    /// Publishes what the transport does.
+    /// Publishes the link use of the transport.
     pub fn publish(&mut self, now: Instant, published: &Published<'_>) {
         let now = now.as_nanos();
         if now >= self.checked_at + CHECK {
@@ -78,8 +80,8 @@ impl HostPlace {
         });
     }
 
-    /// Calls `use_neighbours` with what all other transports of the host do, if it is time to read that again. Without a page the
-    /// transport is alone.
+    /// Calls `use_neighbours` with what all other transports of the host do, if it is time to read
+    /// that again. Without a page the transport is alone.
     pub fn read(&mut self, now: Instant, use_neighbours: impl FnOnce(&Neighbours<'_>)) {
         let now = now.as_nanos();
         if now < self.read_at + READ {
@@ -110,15 +112,16 @@ impl HostPlace {
         use_neighbours(&Neighbours { sharers, incoming, active: &active, link_idle_at });
     }
 
-    /// Publishes what arrives at `transport`, and has it learn what arrives at the others, if it is time.
+    /// Exchanges arriving lengths, if it is time: publishes those of `transport`, and passes the
+    /// lengths of the others to it.
     pub fn exchange_lengths(&self, now: Instant, transport: &mut Transport) {
         if let Some(own) = transport.poll_lengths(now) {
             transport.observe_lengths(&self.swap_lengths(now, &own));
         }
     }
 
-    /// Publishes what arrives at the transport. Returns what arrives at each of the other transports of the host: nothing without
-    /// a page.
+    /// Publishes the lengths arriving at the transport. Returns the lengths arriving at each of the
+    /// other transports of the host; empty without a page.
     fn swap_lengths(&self, now: Instant, own: &ArrivingLengths) -> SmallVec<[ArrivingLengths; 4]> {
         let now = now.as_nanos();
         let Some((page, own_index)) = &self.line else { return SmallVec::new() };
@@ -153,7 +156,7 @@ impl Drop for HostPlace {
     }
 }
 
-/// What a transport without neighbours observes.
+/// Neighbours observed by a transport that is alone.
 const fn alone() -> Neighbours<'static> {
     Neighbours { sharers: 1, incoming: 0, active: &[], link_idle_at: Instant::ZERO }
 }
@@ -183,7 +186,8 @@ mod tests {
         place.publish(Instant::from_nanos(now), &Published { incoming, active, link_nanos });
     }
 
-    /// Returns what a place reads: sharers, granted bytes of the others, their active messages, the end of the queue.
+    /// Returns the values a place reads: sharers, granted bytes of the others, their active
+    /// messages, the end of the queue.
     fn read(place: &mut HostPlace, now: u64) -> Option<(usize, u64, Vec<u32>, u64)> {
         let mut seen = None;
         place.read(Instant::from_nanos(now), |neighbours| {
@@ -289,7 +293,7 @@ mod tests {
                 now += CHECK;
             }
         }
-        // What was spoiled is forgotten when it is not repeated.
+        // Corrupt values expire unless they are written again.
         now += line::OWNED_FOR + 1;
         let mut other = place(&group);
         publish(&mut honest, now, 10, &[3], 0);

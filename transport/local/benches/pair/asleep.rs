@@ -61,7 +61,7 @@ fn futex() -> Vec<u64> {
     })
 }
 
-/// Each side sleeps on all of its pairs. There are `count` clients, of which one calls.
+/// Each side sleeps on all of its pairs. One of the `count` clients calls.
 fn epoll(count: usize) -> Vec<u64> {
     /// Sleeps until something was received; returns whether the pair is still open.
     fn poll(

@@ -1,7 +1,7 @@
 //! Lower bound of a round trip between cores.
 //!
-//! One word travels to the other core and one comes back, and nothing else: the processor's own
-//! cost of moving one cache line each way, and of moving two. No message passing between cores is
+//! One word travels to the other core and one back, without further work: the processor's own cost
+//! of moving one cache line each way, and of moving two. No message passing between cores is
 //! faster.
 
 use std::array;

@@ -67,7 +67,7 @@ fn pair() -> (Pair, Pair) {
 }
 
 fn main() {
-    // Arguments that begin with a dash come from cargo.
+    // Arguments with a leading dash come from cargo.
     let words = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let table = Table { words };
     println!("{:<48}{:>9}   minimum and maximum of {RUNS} runs", "", "median");

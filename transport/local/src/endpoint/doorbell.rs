@@ -1,4 +1,4 @@
-//! Doorbell: the descriptor on which a thread sleeps that waits for many pairs.
+//! Doorbell: the descriptor of a thread that waits for many pairs.
 //!
 //! An epoll set with the sockets of all pairs and the listener. Its own descriptor is readable
 //! while any of them is ready, so it can be polled together with a UDP socket in one `poll`.
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(reported(), []);
         peer.write_all(&[1]).unwrap();
         assert_eq!(reported(), [(7, false)]);
-        // It goes while its signal has not been read.
+        // The ring is pending until its signal is read.
         peer.shutdown(Shutdown::Both).unwrap();
         assert_eq!(reported(), [(7, true)]);
         socket.read_exact(&mut [0]).unwrap();

@@ -1,7 +1,6 @@
-//! All pairs of an endpoint, its listener, and the descriptor on which a thread waits for any of
-//! them.
+//! All pairs of an endpoint, its listener, and one descriptor that covers all of them.
 //!
-//! [`Local`] runs no loop of its own: the endpoint's loop calls [`Local::poll_sockets`] and
+//! [`Local`] does not run a loop: the endpoint's loop calls [`Local::poll_sockets`] and
 //! [`Local::receive`].
 
 use std::net::SocketAddr;
@@ -22,8 +21,8 @@ use crate::socket::peer_name::PeerName;
 use apus_wire::Role;
 use smallvec::SmallVec;
 
-/// Maximum number of clients accepted in one poll. Chosen by us: 0.5 ms, in which the thread serves
-/// no pair.
+/// Maximum number of clients accepted in one poll. Chosen by us: 0.5 ms without service to the
+/// pairs.
 const MAX_ACCEPTS: usize = 64;
 /// Maximum number of clients rejected for their user in one poll. Chosen by us: connecting costs
 /// them less than rejecting them costs this side, 10 µs.
@@ -77,7 +76,7 @@ pub struct PollOutcome {
     pub companions: u64,
 }
 
-/// State of a server, as known to this endpoint.
+/// State of a server, as seen by this endpoint.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PeerState {
@@ -132,7 +131,7 @@ impl Local {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] if no process listens there, or one that the policy excludes, or this
+    /// [`ConnectError`] if no process listens there, if the policy excludes the process, or if this
     /// endpoint has no room.
     pub fn find(&self, name: &PeerName) -> Result<Lookup, ConnectError> {
         self.find_with(name, None)
@@ -156,11 +155,11 @@ impl Local {
     }
 
     /// Starts a handshake with the server under `name` without waiting: [`Local::poll_sockets`]
-    /// completes it, and [`Local::peer_state`] returns the result. Does nothing if there is a pair,
-    /// or a handshake in progress.
+    /// completes it, and [`Local::peer_state`] returns the result. Has no effect if there is a
+    /// pair, or a handshake in progress.
     ///
-    /// `udp` is the address at which the server receives datagrams, if it has one: its user must own that socket, or the
-    /// name was taken by another one ([`ConnectError::NotOwner`]).
+    /// `udp` is the UDP address of the server, if it has one: its user must own that socket, or
+    /// another user has taken the name ([`ConnectError::NotOwner`]).
     ///
     /// # Errors
     ///
@@ -317,7 +316,7 @@ impl Local {
                 PENDING_SERVER.. => self.advance_server(key),
                 COMPANION.. => companions |= 1 << (key & !COMPANION),
                 number => {
-                    // A pair that is not in the list was removed meanwhile.
+                    // A pair that is not in the list was removed in the meantime.
                     let pairs = poll_set.snapshot.pairs();
                     pairs
                         .iter()
@@ -346,8 +345,8 @@ impl Local {
         self.doorbell.add(companion, key).map_err(ConnectError::system("watch a companion"))
     }
 
-    /// Accepts connections, whose hellos follow. Clients that the policy excludes get a rejection and
-    /// are disconnected.
+    /// Accepts connections, whose hellos follow. Clients that the policy excludes get a rejection
+    /// and are disconnected.
     fn accept(&self) -> Result<(), ConnectError> {
         let Some(listener) = &self.listener else { return Ok(()) };
         let mut rejections = 0;
@@ -407,8 +406,8 @@ impl Local {
         records
     }
 
-    /// Receives as [`Local::receive`] does, and puts what has come into `arrivals`. Returns 0 if something is there: that
-    /// comes first.
+    /// Receives as [`Local::receive`] does, and moves the events into `arrivals`. Returns 0 if it
+    /// still holds events: they must be handled first.
     pub fn receive_into(
         &self,
         poll_set: &mut PollSet,

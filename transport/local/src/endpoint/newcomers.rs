@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! - **NEWCOMER-1** There are at most [`MAX_NEWCOMERS`]. A further one displaces the oldest of the user that has most, so
-//!   that no user keeps the clients of another one out.
+//! - **NEWCOMER-1** There are at most [`MAX_NEWCOMERS`]. A further one displaces the oldest of the
+//!   user that has most, so that no user keeps the clients of another one out.
 
 /// Maximum number of newcomers. Chosen by us: honest clients send their hello at once.
 const MAX_NEWCOMERS: usize = 64;
@@ -26,7 +26,7 @@ impl<T> Newcomers<T> {
         Self { waiting: Vec::new() }
     }
 
-    /// Adds a client of user `uid`. Returns the one that it displaces, if there are too many.
+    /// Adds a client of user `uid`. Returns the client that it displaces, if there are too many.
     pub(super) fn push(&mut self, key: u64, uid: u32, handshake: T) -> Option<T> {
         self.waiting.push(Newcomer { key, uid, handshake });
         if self.waiting.len() <= MAX_NEWCOMERS {

@@ -1,9 +1,9 @@
-//! Poll set: the order in which one reader receives from many pairs.
+//! Poll set: the order of one reader's polls of many pairs.
 //!
-//! Short messages first: a few of each pair, beginning with another pair in each pass, so that none
-//! is always first. Then chunks of long messages, one at a time from the message with the fewest
-//! missing bytes, as on the network (SRPT). One chunk in twenty goes to the pairs round robin, so
-//! that a long message progresses beside shorter ones.
+//! Short messages first: a few of each pair, starting with another pair in each pass, so that no
+//! pair is always first. Then chunks of long messages, one at a time from the message with the
+//! fewest missing bytes, as on the network (SRPT). One chunk in twenty goes to the pairs round
+//! robin, so that a long message progresses even while shorter ones arrive.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::pair::side::{Pair, ReceiveQuota};
 /// the oldest message (ATC 2021 section 3.4; docs/adr/0007).
 const ROUND_ROBIN_EVERY: u32 = 20;
 
-/// What a reader of many pairs receives.
+/// Event of a pair, for a reader of many pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PollEvent {
     /// An event of a pair.
@@ -25,11 +25,12 @@ pub enum PollEvent {
     Disconnected(Disconnected),
 }
 
-/// What a reader of many pairs has received: events in order, in runs of one pair each. An event is written once, where it
-/// is read, and neither it nor its run has a reference of its own to the pair, which would cost two locked instructions.
+/// Events received by a reader of many pairs, in order, in runs of one pair each. An event is
+/// written once, where it is read, and neither the event nor its run holds a reference to the pair,
+/// which would cost two locked instructions.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// Those of the snapshot.
+    /// Pairs of the snapshot.
     pairs: Arc<[Arc<Pair>]>,
     events: Vec<PairEvent>,
     runs: Vec<Run>,
@@ -47,7 +48,7 @@ struct Run {
 }
 
 impl Arrivals {
-    /// Returns whether there is nothing.
+    /// Returns whether there are no events.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.runs.is_empty()
@@ -85,7 +86,7 @@ pub struct PollSet {
     first: usize,
     chunks: u32,
     round_robin: usize,
-    /// What [`Local::receive`](super::local::Local::receive) passes on.
+    /// Events that [`Local::receive`](super::local::Local::receive) passes on.
     pub(crate) arrivals: Arrivals,
     /// Missing bytes of the long messages whose chunks are next, and the index of the pair; valid
     /// during one pass.

@@ -16,9 +16,9 @@
 //!   are closed after it was released ([`Registry::close`]).
 //! - **Checks after the lock was released**, because connecting makes system calls and must not run
 //!   under it:
-//!   - [`Registry::fulfil`] checks that the registry is still open and the entry is still the
-//!     reserved one. The peer may have connected or been removed meanwhile, or the endpoint closed.
-//!     Otherwise the new pair is returned, and the caller closes it.
+//! - [`Registry::fulfil`] checks that the registry is still open and still contains the
+//!   reservation. In the meantime the peer may have connected or been removed, or the endpoint
+//!   closed. In these cases the new pair is returned, and the caller closes it.
 //!   - [`Registry::remove`] checks that the key still belongs to the same pair.
 //!   - [`Registry::abandon`] checks that the reservation still exists.
 //!
@@ -44,13 +44,13 @@ pub(crate) struct Registry<K, P> {
 }
 
 struct Entries<K, P> {
-    map: HashMap<K, Entry<P>>,
+    map: HashMap<K, PeerEntry<P>>,
     closed: bool,
     /// Number of the next reservation.
     next: u64,
 }
 
-enum Entry<P> {
+enum PeerEntry<P> {
     /// A thread connects.
     Reserved(u64),
     Connected(Arc<P>),
@@ -111,7 +111,7 @@ pub(crate) enum AddError<P> {
 #[derive(Debug)]
 pub(crate) struct Snapshot<P> {
     generation: u64,
-    /// Shared with what was received from them.
+    /// Shared with the pair's events.
     pairs: Arc<[Arc<P>]>,
 }
 
@@ -145,22 +145,22 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
             return Found::Closed;
         }
         match entries.map.get(key) {
-            Some(Entry::Connected(pair)) => return Found::Pair(pair.clone()),
-            Some(Entry::Reserved(_)) => return Found::Connecting,
+            Some(PeerEntry::Connected(pair)) => return Found::Pair(pair.clone()),
+            Some(PeerEntry::Reserved(_)) => return Found::Connecting,
             None if entries.map.len() >= self.max => return Found::Full,
             None => {}
         }
         let number = entries.next;
         entries.next += 1;
-        entries.map.insert(key.clone(), Entry::Reserved(number));
+        entries.map.insert(key.clone(), PeerEntry::Reserved(number));
         Found::Reserved(Reservation { key: key.clone(), number })
     }
 
     /// Returns the pair for `key`, if there is one, without a reservation.
     pub(crate) fn get(&self, key: &K) -> Presence<P> {
         match self.entries.lock().map.get(key) {
-            Some(Entry::Connected(pair)) => Presence::Pair(pair.clone()),
-            Some(Entry::Reserved(_)) => Presence::Connecting,
+            Some(PeerEntry::Connected(pair)) => Presence::Pair(pair.clone()),
+            Some(PeerEntry::Reserved(_)) => Presence::Connecting,
             None => Presence::Absent,
         }
     }
@@ -169,7 +169,7 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
     ///
     /// # Errors
     ///
-    /// [`AddError`] if the registry was closed meanwhile, or the reservation abandoned.
+    /// [`AddError`] if the registry was closed or the reservation abandoned in the meantime.
     pub(crate) fn fulfil(
         &self,
         reservation: &Reservation<K>,
@@ -179,7 +179,7 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
         if !entries.is_reserved(reservation) {
             return Err(AddError::Closed(pair));
         }
-        entries.map.insert(reservation.key.clone(), Entry::Connected(pair));
+        entries.map.insert(reservation.key.clone(), PeerEntry::Connected(pair));
         self.advance_generation(&entries);
         Ok(())
     }
@@ -205,7 +205,7 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
         if entries.map.len() >= self.max {
             return Err(AddError::Full(pair));
         }
-        entries.map.insert(key, Entry::Connected(pair));
+        entries.map.insert(key, PeerEntry::Connected(pair));
         self.advance_generation(&entries);
         Ok(())
     }
@@ -213,8 +213,7 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
     /// Removes `pair`; returns whether it was registered.
     pub(crate) fn remove(&self, key: &K, pair: &Arc<P>) -> bool {
         let mut entries = self.entries.lock();
-        let is_same =
-            |entry: &Entry<P>| matches!(entry, Entry::Connected(it) if Arc::ptr_eq(it, pair));
+        let is_same = |entry: &PeerEntry<P>| matches!(entry, PeerEntry::Connected(it) if Arc::ptr_eq(it, pair));
         let found = entries.map.get(key).is_some_and(is_same);
         if found {
             entries.map.remove(key);
@@ -226,8 +225,7 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
     /// Returns the key of `pair`, if it is registered.
     pub(crate) fn key_of(&self, pair: &Arc<P>) -> Option<K> {
         let entries = self.entries.lock();
-        let is_same =
-            |entry: &Entry<P>| matches!(entry, Entry::Connected(it) if Arc::ptr_eq(it, pair));
+        let is_same = |entry: &PeerEntry<P>| matches!(entry, PeerEntry::Connected(it) if Arc::ptr_eq(it, pair));
         entries.map.iter().find(|(_, entry)| is_same(entry)).map(|(key, _)| key.clone())
     }
 
@@ -241,8 +239,8 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
         self.advance_generation(&entries);
         drop(entries);
         let connected = |entry| match entry {
-            Entry::Connected(pair) => Some(pair),
-            Entry::Reserved(_) => None,
+            PeerEntry::Connected(pair) => Some(pair),
+            PeerEntry::Reserved(_) => None,
         };
         all.into_values().filter_map(connected).collect()
     }
@@ -256,8 +254,8 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
         // Under the lock, so that the number belongs to exactly these entries.
         snapshot.generation = self.generation.load(Ordering::Relaxed);
         let connected = entries.map.values().filter_map(|entry| match entry {
-            Entry::Connected(pair) => Some(pair.clone()),
-            Entry::Reserved(_) => None,
+            PeerEntry::Connected(pair) => Some(pair.clone()),
+            PeerEntry::Reserved(_) => None,
         });
         snapshot.pairs = connected.collect();
         true
@@ -278,8 +276,7 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
 impl<K: Eq + Hash, P> Entries<K, P> {
     /// Returns whether the reservation still exists: the lock was released in between.
     fn is_reserved(&self, reservation: &Reservation<K>) -> bool {
-        let same =
-            |entry: &Entry<P>| matches!(entry, Entry::Reserved(it) if *it == reservation.number);
+        let same = |entry: &PeerEntry<P>| matches!(entry, PeerEntry::Reserved(it) if *it == reservation.number);
         !self.closed && self.map.get(&reservation.key).is_some_and(same)
     }
 }

@@ -8,8 +8,8 @@ use crate::memory::layout::RingSizes;
 
 const MAGIC: [u8; 8] = *b"apuslocl";
 
-/// Version of hello, layout and records. Two sides that differ use UDP. Since version 2, a message may be empty;
-/// version 1 takes the record of one for a violation.
+/// Version of hello, layout and records. Two sides that differ use UDP. Since version 2, a message
+/// may be empty; version 1 takes the record of one for a violation.
 pub(crate) const VERSION: u32 = 2;
 
 /// Bytes of a hello, and of its reply.
@@ -33,7 +33,7 @@ impl Hello {
     ///
     /// # Errors
     ///
-    /// [`Rejection`] if the bytes are no hello, or one of another version or with invalid ring
+    /// [`Rejection`] if the bytes are not a hello, or the hello has another version or invalid ring
     /// sizes.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
         let (version, [short, bulk], identity) = take(bytes).ok_or(Rejection::Malformed)?;
@@ -51,7 +51,8 @@ impl Hello {
 /// The server's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HelloReply {
-    /// The server's `LocalConfig::identity` if it accepts. A rejection carries none: any process can ask for one.
+    /// The server's `LocalConfig::identity` if it accepts. A rejection does not contain it: any
+    /// process can provoke one.
     pub(crate) verdict: Result<u64, Rejection>,
 }
 
@@ -131,7 +132,8 @@ mod tests {
         assert_eq!(HelloReply::parse(&[0; LEN]), None);
     }
 
-    /// Version 1 has no empty messages. Its hello and its reply to ours, as they were recorded, lead to UDP.
+    /// Version 1 has no empty messages. Its hello and its reply to ours, as they were recorded,
+    /// lead to UDP.
     #[test]
     fn version_1_is_recognised_and_rejected() {
         let hello = *b"apuslocl\x01\0\0\0\0\0\x01\0\0\0\x10\0\0\0\0\0\x07\0\0\0\0\0\0\0";

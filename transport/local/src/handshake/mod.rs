@@ -16,8 +16,8 @@
 //! A side sends its identity only after it has accepted the other side's credentials.
 //!
 //! No call waits, except [`Connecting::finish`]: both sides are objects that the caller advances
-//! when their descriptor is readable. The client pays for the memory, so a server spends nothing on
-//! a hello that it rejects.
+//! when their descriptor is readable. The client pays for the memory, so a rejected hello costs a
+//! server no memory.
 
 pub(crate) mod hello;
 
@@ -51,18 +51,18 @@ impl Connecting {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] if no process listens there, or one that the policy excludes.
+    /// [`ConnectError`] if no process listens there, or the policy excludes the process.
     pub fn start(name: &PeerName, config: &LocalConfig) -> Result<Self, ConnectError> {
         Self::start_with(name, None, config)
     }
 
-    /// Connects to the server under `name` and sends the hello, if the server's user owns the UDP socket at `udp`, where
-    /// one is given.
+    /// Connects to the server under `name` and sends the hello, if the server's user owns the UDP
+    /// socket at `udp`, where one is given.
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] if no process listens there, one that the policy excludes, or one of a user that does not own the
-    /// socket.
+    /// [`ConnectError`] if no process listens there, the policy excludes the process, or its user
+    /// does not own the socket.
     pub(crate) fn start_with(
         name: &PeerName,
         udp: Option<SocketAddr>,
@@ -243,7 +243,7 @@ impl Accepting {
         self.peer.uid
     }
 
-    /// Makes the pair that a hello asks for.
+    /// Creates the pair that a hello requests.
     fn accept(&self, bytes: &[u8], file: Option<OwnedFd>) -> Result<Pair, Rejection> {
         let Hello { sizes, identity } = Hello::parse(bytes)?;
         let most = self.config.max_sizes;

@@ -20,13 +20,13 @@ const APART: usize = 128;
 /// Offset of the first ring.
 const CONTROL: usize = 4096;
 
-/// Records begin at multiples of this: a cache line, so that the writer and the reader of
-/// neighbouring records do not share one.
+/// Alignment of records: a cache line, so that the writer and the reader of neighbouring records do
+/// not share one.
 pub(crate) const SLOT: usize = 64;
 
-/// One of the two rings of a direction.
+/// The two rings of a direction.
 ///
-/// Long messages have a ring of their own, so that a short message never waits behind their bytes.
+/// Long messages have a separate ring, so that a short message never waits behind their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     Short,
@@ -77,7 +77,7 @@ impl RingSizes {
 /// Offsets of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RingLayout {
-    /// The word in which the consumer publishes its position.
+    /// The word that publishes the consumer's position.
     pub(crate) head: usize,
     /// The first byte of the records.
     pub(crate) data: usize,

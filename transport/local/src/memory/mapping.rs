@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //!
-//! - **MAPPING-1** Every access is inside the mapping. This file asserts it, whatever the caller
-//!   has checked before. The length is a multiple of 8, so a word that begins inside ends inside.
+//! - **MAPPING-1** Every access is inside the mapping. This file asserts it, independent of earlier
+//!   checks by the caller. The length is a multiple of 8, so a word that starts inside ends inside.
 //! - **MAPPING-2** The mapping cannot become shorter: its file is sealed ([`super::segment`]), so
 //!   no access ends in SIGBUS for that reason.
 //! - **MAPPING-3** Every value that a decision depends on is read once, as an atomic. Only payload
@@ -29,7 +29,7 @@ use crate::sync::{AtomicU32, AtomicU64};
 const LINE: usize = 64;
 
 /// A reference to a shared mapping, which is unmapped with the last reference. Each reference holds
-/// the address, so that an access to the memory touches no cache line but that of the reference.
+/// the address, so that an access to the memory touches no cache line but the reference's own.
 #[derive(Clone)]
 pub(crate) struct Memory {
     base: NonNull<u8>,
@@ -89,7 +89,7 @@ impl Memory {
     #[inline]
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
         let at = self.at_aligned(offset, 8);
-        // SAFETY: The address is aligned, as mappings begin at pages, and mapped for as long as
+        // SAFETY: The address is aligned, as mappings start at pages, and mapped for as long as
         // `self` lives. In this process, bytes that are used as a word are accessed only as
         // atomics.
         unsafe { AtomicU64::from_ptr(at.cast()) }
@@ -117,19 +117,20 @@ impl Memory {
     #[inline]
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         let to = self.at(offset, bytes.len());
-        // SAFETY: `to` is valid for `bytes.len()` bytes. The source is a borrowed slice and not
-        // part of the mapping, of which no slices exist.
+        // SAFETY: `to` is valid for `bytes.len()` bytes. The source is a borrowed slice, which
+        // cannot be part of the mapping: no slices of the mapping exist.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
-    /// Returns a copy of the `len` bytes at `offset`, in memory of its own: fewer steps than appending to memory that may
-    /// have room.
+    /// Returns a copy of the `len` bytes at `offset` in newly allocated memory: fewer steps than
+    /// appending to memory that may have room.
     #[inline]
     pub(crate) fn read(&self, offset: usize, len: usize) -> Bytes {
         let from = self.at(offset, len);
         let mut copy = Box::<[u8]>::new_uninit_slice(len);
-        // SAFETY: Both are valid for `len` bytes, and the new memory is not part of the mapping. A peer that writes
-        // meanwhile changes which bytes are copied, and nothing else: any byte is a valid `u8`.
+        // SAFETY: Both are valid for `len` bytes, and the new memory is not part of the mapping. A
+        // concurrent write by the peer only changes the values of the copied bytes: any byte is a
+        // valid `u8`.
         unsafe { ptr::copy_nonoverlapping(from, copy.as_mut_ptr().cast(), len) };
         // MAPPING-3, as in `append`.
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
@@ -144,9 +145,9 @@ impl Memory {
         out.reserve(len);
         let room = out.spare_capacity_mut();
         assert!(room.len() >= len);
-        // SAFETY: Both are valid for `len` bytes, and `out` is not part of the mapping. A peer that
-        // writes meanwhile changes which bytes are copied, and nothing else: any byte is a valid
-        // `u8`.
+        // SAFETY: Both are valid for `len` bytes, and `out` is not part of the mapping. A
+        // concurrent write by the peer only changes the values of the copied bytes: any byte is a
+        // valid `u8`.
         unsafe { ptr::copy_nonoverlapping(from, room.as_mut_ptr().cast(), len) };
         // MAPPING-3: the compiler has to assume that the source changes here, so it cannot read it
         // again in place of the copy.
@@ -155,7 +156,7 @@ impl Memory {
         unsafe { out.advance_mut(len) };
     }
 
-    /// Prefetches the cache line at `offset` for writing. A hint that changes nothing.
+    /// Prefetches the cache line at `offset` for writing. A hint without effect on contents.
     #[inline]
     pub(crate) fn prefetch(&self, offset: usize) {
         let at = self.at(offset, 1);

@@ -1,7 +1,7 @@
 //! Shared memory of a loom model.
 //!
 //! Offers the calls of `mapping.rs` on loom's atomics. Payload consists of words that are written
-//! and read relaxed, so that a model sees stale bytes. Each has a cell by which loom detects a
+//! and read relaxed, so that a model sees stale bytes. Each word has a cell that lets loom detect a
 //! write that is not ordered after earlier reads, which relaxed words alone cannot show.
 
 use std::collections::HashMap;
@@ -16,9 +16,9 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Shared memory of a model.
 #[derive(Clone)]
-pub(crate) struct Memory(Arc<Shared>);
+pub(crate) struct Memory(Arc<ModelWords>);
 
-struct Shared {
+struct ModelWords {
     words: HashMap<usize, AtomicU64>,
     halves: HashMap<usize, AtomicU32>,
     /// Detects concurrent access to the payload in a word.
@@ -29,7 +29,7 @@ struct Shared {
 }
 
 // SAFETY: The cells hold no data; loom checks the order of accesses to them.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for ModelWords {}
 
 impl Memory {
     /// Returns memory with these words of eight and of four bytes.
@@ -39,7 +39,7 @@ impl Memory {
     ) -> Self {
         let words: Vec<_> = words.into_iter().collect();
         let payload = words.iter().map(|offset| (*offset, UnsafeCell::new(()))).collect();
-        let shared = Shared {
+        let shared = ModelWords {
             payload,
             words: words.into_iter().map(|offset| (offset, AtomicU64::new(0))).collect(),
             halves: halves.into_iter().map(|offset| (offset, AtomicU32::new(0))).collect(),
@@ -65,7 +65,7 @@ impl Memory {
         &self.0.halves[&offset]
     }
 
-    /// Writes `bytes`, which begin at a word; a model writes only whole words.
+    /// Writes `bytes`, which start at a word; a model writes only whole words.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         for (i, piece) in bytes.chunks(8).enumerate() {
             let mut word = [0; 8];

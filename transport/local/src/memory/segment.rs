@@ -5,9 +5,8 @@
 //!
 //! The seals make access safe for the other side: without F_SEAL_SHRINK a peer could truncate the
 //! file, and the next access would end this process with SIGBUS. The file must also be an ordinary
-//! memory file: one on another file system could fail to provide a page, and one of huge pages
-//! could run out of them. A peer can still punch holes, which read as 0; that is equal to writing
-//! zeros.
+//! memory file: another file system could fail to provide a page, and huge pages could run out. A
+//! peer can still punch holes, which read as 0; that is equal to writing zeros.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -39,7 +38,7 @@ pub(crate) fn create_sealed(name: &str, len: usize) -> Result<OwnedFd, Errno> {
     Ok(file)
 }
 
-/// Returns whether `file` is a sealed memory file of `len` bytes, on which no access ends with
+/// Returns whether `file` is a sealed memory file of `len` bytes, so that no access ends with
 /// SIGBUS.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! What passes between the distributor of a page and a process that wants it: the page's file, behind one byte.
+//! Exchange between the distributor of a page and a process that requests it: the page's file,
+//! behind one byte.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,16 +12,18 @@ use super::shared_page::SharedPage;
 use crate::socket::credentials::{Credentials, PeerPolicy};
 use crate::socket::stream;
 
-/// The byte that the file comes with.
+/// The byte that accompanies the file.
 const HERE: [u8; 1] = [1];
 
 /// Processes that one distributor serves. Chosen by us: more than a host runs; a descriptor each.
 const MAX_MEMBERS: usize = 256;
 
-/// Connections that are accepted in one round. Chosen by us: as many as [`Listener`](crate::Listener) rejects in one poll.
+/// Connections that are accepted in one round. Chosen by us: as many as
+/// [`Listener`](crate::Listener) rejects in one poll.
 const ACCEPTS: usize = 8;
 
-/// Time that a distributor has to hand the page out. Chosen by us: a distributor that is stopped must not be waited for.
+/// Time that a distributor has to hand the page out. Chosen by us: a distributor that is stopped
+/// must not be waited for.
 const DISTRIBUTOR_TIME: Duration = Duration::from_secs(1);
 
 /// How a wait has ended.
@@ -32,8 +35,8 @@ pub(super) enum Wait {
     Over,
 }
 
-/// Waits until one of `sockets` is readable or closed by its peer, for at most `time` if there is one, or until `stop` is
-/// raised.
+/// Waits until one of `sockets` is readable or closed by its peer, for at most `time` if given, or
+/// until `stop` is raised.
 pub(super) fn wait<'a>(
     stop: &'a OwnedFd,
     sockets: impl IntoIterator<Item = &'a OwnedFd>,
@@ -65,9 +68,10 @@ pub(super) fn distribute(
         if wait(stop, std::iter::once(listener).chain(&members), None)? == Wait::Stopped {
             return Ok(());
         }
-        // A member has nothing to say: what can be read is its end, or a fault.
+        // Members send nothing: a readable connection has ended or is faulty.
         members.retain(|member| stream::is_silent(member.as_fd()));
-        // Others come with the next round: however many connect, the end of the membership is not missed.
+        // The remaining ones are accepted in the next round: a flood of connections cannot hide the
+        // end of the membership.
         for _ in 0..ACCEPTS {
             let Some(member) = stream::accept(listener.as_fd())? else { break };
             let may = Credentials::of_peer(&member).is_ok_and(|peer| policy.allows(peer.uid));
@@ -81,11 +85,13 @@ pub(super) fn distribute(
     }
 }
 
-/// Waits for the page of `len` bytes that the distributor at the other end of `distributor` hands out. `None` if the membership ends.
+/// Waits for the page of `len` bytes that the distributor at the other end of `distributor` hands
+/// out. `None` if the membership ends.
 ///
 /// # Errors
 ///
-/// The distributor is of a user that `policy` does not allow, does not answer, or hands out something else.
+/// The distributor is of a user that `policy` does not allow, does not answer, or hands out
+/// something else.
 pub(super) fn receive(
     stop: &OwnedFd,
     distributor: OwnedFd,

@@ -1,4 +1,5 @@
-//! A process's part in the sharing of a page: the thread that distributes it, or waits for the distributor's end.
+//! A process's part in the sharing of a page: the thread that distributes it, or waits for the
+//! distributor's end.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,25 +16,25 @@ use crate::socket::peer_name::PeerName;
 use crate::socket::stream;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Time after which a process tries again to get a page that it was refused. Chosen by us: the name may belong to another
-/// user for long, and a try costs three system calls.
+/// Time after a refusal until the process requests the page again. Chosen by us: the name may
+/// belong to another user for long, and an attempt costs three system calls.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Time after the end of a distributor in which nothing is done. Chosen by us: too short to be missed, and a distributor that hangs up on
-/// all that it serves makes no member busy.
+/// Pause after the end of a distributor. Chosen by us: too short to be missed, and a distributor
+/// that hangs up on all its members cannot keep them busy.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A process's part in the sharing of a page, until this is dropped.
 #[derive(Debug)]
 pub struct Membership {
-    shared: Arc<Shared>,
+    shared: Arc<MembershipState>,
     thread: Option<JoinHandle<()>>,
     pid: u32,
 }
 
-/// What the thread and the users of the page share.
+/// State shared between the thread and the users of the page.
 #[derive(Debug)]
-struct Shared {
+struct MembershipState {
     name: PeerName,
     len: usize,
     policy: PeerPolicy,
@@ -45,8 +46,9 @@ struct Shared {
 }
 
 impl Membership {
-    /// Begins to share the page of `len` bytes with this name with the processes that `policy` allows, which must call this with
-    /// the same length. [`Membership::page`] returns the page when it has come.
+    /// Starts to share the page of `len` bytes with this name with the processes that `policy`
+    /// allows, which must call this with the same length. [`Membership::page`] returns the page
+    /// when it has arrived.
     ///
     /// # Errors
     ///
@@ -55,7 +57,7 @@ impl Membership {
         name.address().map_err(io::Error::other)?;
         let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (page, version) = (Mutex::default(), AtomicU64::new(0));
-        let shared = Arc::new(Shared { name, len, policy, page, version, stop });
+        let shared = Arc::new(MembershipState { name, len, policy, page, version, stop });
         let thread = std::thread::Builder::new().name("apus-page".into()).spawn({
             let shared = shared.clone();
             move || shared.run()
@@ -69,8 +71,8 @@ impl Membership {
         self.shared.version.load(Ordering::Acquire)
     }
 
-    /// Returns the page. `None` if the process has none yet: it has just begun, or the name belongs to a process that hands out
-    /// none.
+    /// Returns the page. `None` if the process has none yet: it has just started, or the owner of
+    /// the name hands out none.
     #[must_use]
     pub fn page(&self) -> Option<Arc<SharedPage>> {
         self.shared.page().clone()
@@ -89,7 +91,7 @@ impl Drop for Membership {
     }
 }
 
-impl Shared {
+impl MembershipState {
     fn page(&self) -> MutexGuard<'_, Option<Arc<SharedPage>>> {
         self.page.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,7 +113,8 @@ impl Shared {
                 Ok(Wait::Stopped) => return,
                 // The distributor has gone: the first one to listen is the next.
                 Ok(Wait::Over) => PAUSE,
-                // The name belongs to a process that shares nothing with this one, or the system is short of something.
+                // The owner of the name does not share with this process, or the system is short of
+                // a resource.
                 Err(_) => RETRY,
             };
             if !matches!(distribution::wait(&self.stop, [], Some(pause)), Ok(Wait::Over)) {
@@ -131,7 +134,8 @@ impl Shared {
         Ok(Wait::Stopped)
     }
 
-    /// Gets the page from its distributor, and waits until the distributor has gone or the membership ends.
+    /// Gets the page from its distributor, and waits until the distributor has gone or the
+    /// membership ends.
     fn follow(&self) -> io::Result<Wait> {
         let distributor = stream::connect(&self.name).map_err(io::Error::other)?;
         let received = distribution::receive(&self.stop, distributor, self.len, &self.policy)?;
@@ -140,7 +144,7 @@ impl Shared {
         if !is_known {
             self.set_page(page);
         }
-        // The distributor says nothing more.
+        // The distributor sends nothing further.
         Ok(distribution::wait(&self.stop, [&distributor], None)?)
     }
 }

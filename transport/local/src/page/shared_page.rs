@@ -27,8 +27,8 @@ impl SharedPage {
         Self::map(create_sealed("apus-page", len)?, len)
     }
 
-    /// Takes over a file that another process has created. `None` if it is no sealed memory file of `len` bytes: access to
-    /// it could end this process.
+    /// Takes over a file that another process has created. `None` if it is no sealed memory file of
+    /// `len` bytes: access to it could end this process.
     pub(super) fn adopt(file: OwnedFd, len: usize) -> Option<Self> {
         let is_safe = is_sealed(&file, len).unwrap_or(false);
         is_safe.then(|| Self::map(file, len).ok()).flatten()

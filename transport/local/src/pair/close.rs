@@ -1,4 +1,4 @@
-//! Close word: each side says why it closed the pair.
+//! Close word: the reason for which each side closed the pair.
 //!
 //! A side sets its word before its socket closes. A process that is killed leaves the word at 0, so
 //! the survivor can tell a death from a close. The word is only a claim of the peer.

@@ -6,7 +6,8 @@
 
 use bytes::{Bytes, BytesMut};
 
-/// Bytes from which a message is long. Chosen by us: below, the allocator keeps its memory.
+/// Minimum length of a long message. Chosen by us: for shorter ones, the allocator keeps its
+/// memory.
 const LONG: usize = 64 << 10;
 /// Maximum number of retained messages, and of their bytes.
 const MAX_RETAINED: usize = 16;

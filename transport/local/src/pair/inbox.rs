@@ -9,8 +9,8 @@
 //!   writer: a message that the writer sees as unread has not been delivered.
 //! - **INBOX-2** The total length of messages that have arrived in part is bounded by
 //!   `max_receive_bytes` and one message.
-//! - **INBOX-3** A part that does not begin where the previous one ended is a [`Violation`]. A part
-//!   that continues a declined or cancelled message is dropped.
+//! - **INBOX-3** A part whose offset differs from the end of the previous one is a [`Violation`]. A
+//!   part that continues a declined or cancelled message is dropped.
 
 use apus_wire::{Refusal, Role};
 use bytes::{Bytes, BytesMut};
@@ -19,10 +19,10 @@ use super::free_list::FreeList;
 use super::limits::{LocalLimits, MAX_PARTIAL};
 use crate::error::Violation;
 use crate::memory::layout::Lane;
-use crate::ring::record::{Head, Kind};
-use crate::ring::{Consumer, Record};
+use crate::ring::record::{Head, RecordKind};
+use crate::ring::{Consumer, RingRecord};
 
-/// What a pair has received.
+/// Event received by a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PairEvent {
@@ -49,7 +49,7 @@ pub enum PairEvent {
     Refused {
         /// Id of the request.
         id: u64,
-        /// The reason, which also says whether the request may have been executed.
+        /// The reason, which also determines whether the request may have been executed.
         why: Refusal,
     },
     /// Client only: a response was dropped because it exceeds this side's limits.
@@ -59,16 +59,16 @@ pub enum PairEvent {
         /// Length of the response in bytes.
         length: u32,
     },
-    /// The peer asks for the time trace to be frozen ([`Pair::freeze`](crate::Pair::freeze)).
+    /// The peer requests a freeze of the time trace ([`Pair::freeze`](crate::Pair::freeze)).
     Freeze,
     /// There is room again for messages that were refused with
     /// [`SendError::Full`](crate::SendError::Full).
     Room,
 }
 
-/// Result of reading one record. Its event, if any, is the last one of the list.
+/// Result of reading one record. Its event, if any, is the last event of the list.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum ReadStep {
     /// No record was visible.
     Empty,
     /// A record was consumed.
@@ -144,15 +144,15 @@ impl Inbox {
         &mut self,
         lane: Lane,
         events: &mut Vec<PairEvent>,
-    ) -> Result<Step, Violation> {
+    ) -> Result<ReadStep, Violation> {
         let ring = match lane {
             Lane::Short => &mut self.short,
             Lane::Bulk => &mut self.bulk,
         };
-        let Some(record) = ring.peek()? else { return Ok(Step::Empty) };
+        let Some(record) = ring.peek()? else { return Ok(ReadStep::Empty) };
         let Head { kind, len, id, total, offset } = record.head;
         match (self.role, kind) {
-            (Role::Server, Kind::Request) | (Role::Client, Kind::Response) => {}
+            (Role::Server, RecordKind::Request) | (Role::Client, RecordKind::Response) => {}
             _ => return self.control(lane, &record, events),
         }
         let whole = offset == 0 && len == total as usize;
@@ -164,7 +164,7 @@ impl Inbox {
         let payload = self.ring(lane).read(&record);
         self.release(lane, &record);
         self.complete(id, payload, events);
-        Ok(Step::Consumed)
+        Ok(ReadStep::Consumed)
     }
 
     /// Reads a control record: a cancellation, a refusal or a request to freeze.
@@ -172,26 +172,26 @@ impl Inbox {
     fn control(
         &mut self,
         lane: Lane,
-        record: &Record,
+        record: &RingRecord,
         events: &mut Vec<PairEvent>,
-    ) -> Result<Step, Violation> {
+    ) -> Result<ReadStep, Violation> {
         let Head { kind, id, total, .. } = record.head;
         let event = match (self.role, kind) {
-            (Role::Server, Kind::Cancel) => PairEvent::Cancelled { id },
-            (Role::Client, Kind::Refusal) => {
+            (Role::Server, RecordKind::Cancel) => PairEvent::Cancelled { id },
+            (Role::Client, RecordKind::Refusal) => {
                 PairEvent::Refused { id, why: Refusal::from_wire(total) }
             }
-            (_, Kind::Freeze) => {
+            (_, RecordKind::Freeze) => {
                 self.release(lane, record);
                 events.push(PairEvent::Freeze);
-                return Ok(Step::Consumed);
+                return Ok(ReadStep::Consumed);
             }
             _ => return Err(Violation::Kind),
         };
         self.release(lane, record);
         self.drop_partial(id);
         events.push(event);
-        Ok(Step::Control)
+        Ok(ReadStep::Control)
     }
 
     /// Reads a record that is only a part of its message, or belongs to a message that is too long.
@@ -199,9 +199,9 @@ impl Inbox {
     fn part(
         &mut self,
         lane: Lane,
-        record: &Record,
+        record: &RingRecord,
         events: &mut Vec<PairEvent>,
-    ) -> Result<Step, Violation> {
+    ) -> Result<ReadStep, Violation> {
         let Head { len, id, total, offset, .. } = record.head;
         if len == 0 || offset as usize + len > total as usize {
             return Err(Violation::Part);
@@ -215,7 +215,7 @@ impl Inbox {
                 Err(why) => return Ok(self.decline(id, total, why, events)),
             },
             // INBOX-3
-            (None, _) => return Ok(Step::Consumed),
+            (None, _) => return Ok(ReadStep::Consumed),
         };
         let partial = &mut self.partial[at];
         if partial.total != total || partial.bytes.len() != offset as usize {
@@ -225,7 +225,7 @@ impl Inbox {
         self.ring(lane).copy(record, &mut bytes);
         if offset as usize + len < total as usize {
             self.partial[at].bytes = bytes;
-            return Ok(Step::Consumed);
+            return Ok(ReadStep::Consumed);
         }
         self.partial.swap_remove(at);
         self.partial_bytes -= total as usize;
@@ -233,7 +233,7 @@ impl Inbox {
         self.free_list.add(&payload);
         // INBOX-1: `next` releases the record before the caller sees this event.
         self.complete(id, payload, events);
-        Ok(Step::Consumed)
+        Ok(ReadStep::Consumed)
     }
 
     /// Allocates a message of `total` bytes; returns its index in `partial`.
@@ -252,12 +252,12 @@ impl Inbox {
         Ok(self.partial.len() - 1)
     }
 
-    fn decline(&self, id: u64, length: u32, why: Refusal, events: &mut Vec<PairEvent>) -> Step {
+    fn decline(&self, id: u64, length: u32, why: Refusal, events: &mut Vec<PairEvent>) -> ReadStep {
         if self.role == Role::Server {
-            return Step::Decline(id, why);
+            return ReadStep::Decline(id, why);
         }
         events.push(PairEvent::Declined { id, length });
-        Step::Consumed
+        ReadStep::Consumed
     }
 
     #[inline(always)]
@@ -282,7 +282,7 @@ impl Inbox {
     }
 
     #[inline(always)]
-    fn release(&mut self, lane: Lane, record: &Record) {
+    fn release(&mut self, lane: Lane, record: &RingRecord) {
         match lane {
             Lane::Short => self.short.release(record),
             Lane::Bulk => self.bulk.release(record),

@@ -43,7 +43,7 @@ pub(crate) const fn max_short(capacity: usize) -> usize {
 }
 
 /// Returns the payload bytes of a chunk of a longer message: 32 KiB with its head, or an eighth of
-/// the ring. Reader and writer work at the same time, chunks begin at pages, and none needs
+/// the ring. Reader and writer work at the same time, chunks start at pages, and none needs
 /// padding.
 pub(crate) const fn chunk(capacity: usize) -> usize {
     smaller(32 << 10, capacity / 8) - HEAD

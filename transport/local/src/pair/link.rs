@@ -11,10 +11,10 @@
 //! | reading ends of the rings, messages that have arrived in part | `receiving`, a lock |
 //! | whether and why the link has ended | `ended`, set once (compare-and-swap) |
 //! | that the peer will write no more | `hung_up`, set once |
-//! | offsets of the next records, what the sending half waits for | nothing: hints, written under the locks ([`super::peek`]) |
+//! | offsets of the next records, the room that the sending half waits for | no data: hints, written under the locks ([`super::peek`]) |
 //! | records, read positions, sleep words | acquire and release: RING-1, RING-3 (`ring`), SLEEP-1 ([`super::sleep`]) |
 //!
-//! - **Lock order** (`lock`): registry, then pairs by number; of one pair `receiving`, then
+//! - **Lock order** (`lock`): registry, then pairs by number; within one pair `receiving`, then
 //!   `sending`. No code of the application runs under a lock, and no lock is held while a thread
 //!   sleeps. The only system calls under a lock are a futex wake-up and a byte into the pair's own
 //!   socket, neither of which can block.
@@ -40,7 +40,7 @@ use apus_wire::{Refusal, Role};
 use bytes::Bytes;
 
 use super::close;
-use super::inbox::{Inbox, PairEvent, Step};
+use super::inbox::{Inbox, PairEvent, ReadStep};
 use super::limits::LocalLimits;
 use super::outbox::{Outbox, OutboxError, SendTicket};
 use super::peek::{Peek, STALLED};
@@ -126,7 +126,7 @@ impl Link {
         }
     }
 
-    /// Returns whether [`Link::receive`] would do nothing, as far as is visible without a lock.
+    /// Returns whether [`Link::receive`] would have no work, as far as is visible without a lock.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         !self.peek.is_worth_a_pass() && !self.peek.has_unreported_room()
@@ -178,10 +178,10 @@ impl Link {
             let signal = self.report_room() || pumped && self.peer_sleep.wake_if_asleep(true);
             return Ok(Received { records, signal });
         }
-        // A caller that goes on receiving reports the room to the peer later, in one step.
+        // A caller that continues to receive reports the room to the peer later, in one step.
         self.peek.publish(&receiving);
         drop(receiving);
-        // Control records that answer what was received.
+        // Control records written in response to received ones.
         pumped |= self.pump(events)?;
         let signal = pumped && self.peer_sleep.wake_if_asleep(true);
         Ok(Received { records, signal })
@@ -224,10 +224,10 @@ impl Link {
     ) -> Result<usize, Violation> {
         for read in 0..limit {
             match inbox.next(lane, events)? {
-                Step::Consumed => {}
-                Step::Empty => return Ok(read),
-                Step::Control => self.handle_control(&events[events.len() - 1]),
-                Step::Decline(id, why) => self.decline(id, why),
+                ReadStep::Consumed => {}
+                ReadStep::Empty => return Ok(read),
+                ReadStep::Control => self.handle_control(&events[events.len() - 1]),
+                ReadStep::Decline(id, why) => self.decline(id, why),
             }
         }
         Ok(limit)
@@ -255,7 +255,8 @@ impl Link {
         self.publish(&outbox);
     }
 
-    /// Publishes to the receiving half what the sending half, whose lock is held, waits for.
+    /// Publishes to the receiving half the room that the sending half, whose lock is held, waits
+    /// for.
     #[inline]
     fn publish(&self, outbox: &Outbox) {
         let wanted = if outbox.is_stalled() { STALLED } else { u32::from(outbox.wants_room()) };
@@ -265,8 +266,8 @@ impl Link {
         }
     }
 
-    /// Writes waiting records for which there is room now, and reports room to the application.
-    /// Returns whether any record was written.
+    /// Writes waiting records that now have room, and reports room to the application. Returns
+    /// whether any record was written.
     #[inline]
     fn pump(&self, events: &mut Vec<PairEvent>) -> Result<bool, Disconnected> {
         match self.peek.state.wanted.load(Ordering::Relaxed) {
@@ -329,7 +330,7 @@ impl Link {
     }
 
     /// Announces that this side is about to sleep. Returns whether it may: a check after the
-    /// announcement found nothing to do.
+    /// announcement found no work.
     pub(crate) fn prepare_to_sleep(&self, mode: SleepMode) -> bool {
         let for_room = self.sending().is_ok_and(|outbox| outbox.wants_room());
         self.sleep.announce(mode, for_room);
@@ -449,7 +450,7 @@ impl Batch<'_> {
         self.pump();
     }
 
-    /// Cancels what is queued for `id`; as a client, also the call.
+    /// Cancels the queued message of `id`; as a client, also the call.
     pub(crate) fn withdraw(&mut self, id: u64) {
         self.outbox.withdraw(id);
         self.pump();

@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //!
-//! - **OUTBOX-1** An accepted message goes into the ring in full, unless it is withdrawn or the
+//! - **OUTBOX-1** An accepted message is written to the ring in full, unless it is withdrawn or the
 //!   pair ends.
 //! - **OUTBOX-2** A control record about a long message uses the lane of its chunks, so that it
 //!   does not overtake them.
@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 
 use super::limits::{LocalLimits, MAX_CONTROL, MAX_QUEUED, chunk, max_short};
 use crate::error::{SendError, Violation};
-use crate::ring::record::{Head, Kind};
+use crate::ring::record::{Head, RecordKind};
 use crate::ring::{Producer, PushError};
 
 /// One chunk in this many belongs to the message that has waited longest, so that it does not
@@ -66,7 +66,7 @@ pub(crate) struct Outbox {
     control_short: VecDeque<Head>,
     control_bulk: VecDeque<Head>,
     /// Long messages by remaining bytes and age.
-    queue: BTreeMap<(u32, u64), Outgoing>,
+    queue: BTreeMap<(u32, u64), OutgoingMessage>,
     queued_bytes: usize,
     /// Age of the next long message.
     next: u64,
@@ -78,7 +78,7 @@ pub(crate) struct Outbox {
 }
 
 /// A queued long message.
-struct Outgoing {
+struct OutgoingMessage {
     id: u64,
     pieces: SmallVec<[Bytes; 2]>,
     total: u32,
@@ -182,7 +182,7 @@ impl Outbox {
         self.next += 1;
         self.queued_bytes += total as usize;
         let pieces = pieces.iter().filter(|piece| !piece.is_empty()).cloned().collect();
-        self.queue.insert((total, age), Outgoing { id, pieces, total, sent: 0 });
+        self.queue.insert((total, age), OutgoingMessage { id, pieces, total, sent: 0 });
         self.pump_bulk().map_err(OutboxError::Broken)?;
         Ok(SendTicket(Sent::Long(age)))
     }
@@ -192,10 +192,10 @@ impl Outbox {
         SendError::Full.into()
     }
 
-    const fn kind(&self) -> Kind {
+    const fn kind(&self) -> RecordKind {
         match self.role {
-            Role::Client => Kind::Request,
-            Role::Server => Kind::Response,
+            Role::Client => RecordKind::Request,
+            Role::Server => RecordKind::Response,
         }
     }
 
@@ -213,7 +213,7 @@ impl Outbox {
         }
     }
 
-    /// Cancels what is queued for `id`, and as a client also the call. The caller then calls
+    /// Cancels the queued message of `id`, and as a client also the call. The caller then calls
     /// [`Outbox::pump`].
     pub(crate) fn withdraw(&mut self, id: u64) {
         let control = match self.role {
@@ -401,12 +401,12 @@ impl Outbox {
         !self.control_bulk.is_empty() || !self.queue.is_empty()
     }
 
-    /// Frees what was not sent. Called when the pair has ended.
+    /// Frees unsent messages. Called when the pair has ended.
     pub(crate) fn clear(&mut self) {
         self.control_short.clear();
         self.control_bulk.clear();
         self.refused = false;
-        // The entries stay, without their bytes: `may_have_arrived` is still asked about them.
+        // The entries stay, without their bytes: `may_have_arrived` still needs them.
         for message in self.queue.values_mut() {
             message.pieces.clear();
         }

@@ -5,8 +5,8 @@
 //! two next records.
 //!
 //! These values are hints. The holder of a half's lock writes them when they change; readers load
-//! them without a lock. A stale value costs a pass under the locks, or delays one. No thread goes
-//! to sleep because of it: before a thread sleeps, it checks under the locks ([`super::link`]).
+//! them without a lock. A stale value costs a pass under the locks, or delays one. No thread falls
+//! asleep because of it: before a thread sleeps, it checks under the locks ([`super::link`]).
 
 use super::inbox::Inbox;
 use crate::memory::Memory;
@@ -15,7 +15,7 @@ use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use apus_wire::Role;
 
 /// Hints: one cache line that the receiver writes, and one that rarely changes and that senders
-/// read, too.
+/// also read.
 pub(crate) struct Peek {
     reader: ReaderHints,
     pub(crate) state: LinkState,
@@ -38,7 +38,7 @@ struct ReaderHints {
 pub(crate) struct LinkState {
     /// Why the link has ended, as a number; 0 while it is open.
     pub(crate) ended: AtomicU32,
-    /// What the sending half waits for: 0 for nothing, 1 for room, or [`STALLED`].
+    /// Room that the sending half waits for: 0 if it does not wait, 1 for room, or [`STALLED`].
     pub(crate) wanted: AtomicU32,
     /// Whether the peer will write no more.
     pub(crate) hung_up: AtomicBool,
@@ -109,7 +109,7 @@ impl Peek {
         self.reader.short.store(short as u32, Ordering::Relaxed);
         self.reader.bulk.store(bulk as u32, Ordering::Relaxed);
         self.reader.partial.store(inbox.has_partial_message(), Ordering::Relaxed);
-        // Release: the thread that reports the room must see what was read before.
+        // Release: the thread that reports the room must see all earlier reads.
         self.reader.unreported_room.store(true, Ordering::Release);
     }
 

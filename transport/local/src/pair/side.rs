@@ -1,8 +1,8 @@
 //! One side of a pair: a [`Link`] with its socket.
 //!
-//! The socket wakes a side that sleeps on it, and reports that the peer has gone: the kernel closes
-//! it when the last thread of the peer has ended, however it ended. From then on the peer writes no
-//! more, and what it had made visible can still be received.
+//! The socket wakes a side that sleeps on it, and reports the end of the peer: the kernel closes it
+//! when the last thread of the peer has ended, however it ended. From then on the peer writes no
+//! more, and all records that it had made visible can still be received.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,8 +38,8 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Any thread may make any call at any time, except that only one thread at a time may
 /// [`wait`](Pair::wait). Two pairs share no state.
 ///
-/// When the last reference is dropped, the memory is unmapped and the socket closed; the peer
-/// learns that the pair was closed.
+/// When the last reference is dropped, the memory is unmapped and the socket closed; the peer is
+/// notified that the pair was closed.
 // Two pairs of one process share no cache line either.
 #[repr(align(128))]
 pub struct Pair {
@@ -130,7 +130,7 @@ impl Pair {
     ///
     /// # Errors
     ///
-    /// [`SendError`]: nothing was sent.
+    /// [`SendError`]: the message was not sent.
     pub fn send(&self, id: u64, pieces: &[Bytes]) -> Result<SendTicket, SendError> {
         let mut batch = self.batch()?;
         let sent = batch.send(id, pieces);
@@ -208,14 +208,14 @@ impl Pair {
                 Ok(received.records)
             }
             Err(why) => {
-                // The peer learns of the end, whatever the reason.
+                // The peer is notified of the end, whatever the reason.
                 self.notify_end();
                 Err(why)
             }
         }
     }
 
-    /// Returns whether [`Pair::receive`] would do nothing.
+    /// Returns whether [`Pair::receive`] would have no work.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.link.is_idle()
@@ -284,7 +284,7 @@ impl Pair {
                 return true;
             }
             let now = Instant::now();
-            // The limit starts when the first polls found nothing.
+            // The limit starts when the first polls have found no record.
             let until =
                 *until.get_or_insert_with(|| limit.and_then(|limit| now.checked_add(limit)));
             if [until, deadline].into_iter().flatten().any(|at| at <= now) {
@@ -320,9 +320,9 @@ impl Pair {
         self.handle_event(true);
     }
 
-    /// Does what [`Pair::handle_signal`] does. `may_have_gone`: the event that reported the
-    /// descriptor does not exclude that the peer has gone. A signal alone does, which saves a system
-    /// call at each wake-up: an event follows when the peer goes.
+    /// Does the work of [`Pair::handle_signal`]. `may_have_gone`: the event that reported the
+    /// descriptor does not exclude the end of the peer. A signal alone excludes it, which saves a
+    /// system call at each wake-up: the end is a separate event.
     pub(crate) fn handle_event(&self, may_have_gone: bool) {
         let socket = self.socket.as_fd();
         if stream::drain(socket) || (may_have_gone && stream::has_hung_up(socket)) {
@@ -362,8 +362,8 @@ impl Pair {
         self.link.disconnected()
     }
 
-    /// Ends the pair. The peer still receives what is in the rings, and then learns of the end.
-    /// Does nothing if the pair has ended already.
+    /// Ends the pair. The peer still receives the contents of the rings, and is then notified of
+    /// the end. Has no effect if the pair has ended already.
     pub fn close(&self) {
         self.link.end(Disconnected::Closed);
         self.notify_end();
@@ -428,7 +428,7 @@ impl SendBatch<'_> {
     ///
     /// # Errors
     ///
-    /// [`SendError`]: nothing was sent.
+    /// [`SendError`]: the message was not sent.
     pub fn send(&mut self, id: u64, pieces: &[Bytes]) -> Result<SendTicket, SendError> {
         self.inner.send(id, pieces)
     }

@@ -1,6 +1,6 @@
 //! Sleeping until the peer has written something, and waking a peer that sleeps.
 //!
-//! Each side has one word that says whether it sleeps. Before it sleeps, it announces that in the
+//! Each side has one word that states whether it sleeps. Before it sleeps, it announces that in the
 //! word and checks the rings once more; the other side checks the word after each store. Both put a
 //! full fence between their store and their load, so at least one of them sees the other.
 //!
@@ -15,8 +15,8 @@
 //! # Invariants
 //!
 //! - **SLEEP-1** No wake-up is lost, because of the two fences. Loom checks this (`model`).
-//! - **SLEEP-2** A waker makes a system call only if the word said that the other side sleeps, and
-//!   resets the word first: one call for each sleep.
+//! - **SLEEP-2** A waker makes a system call only if the word announced a sleep, and resets the
+//!   word first: one call for each sleep.
 //! - **SLEEP-3** A peer that writes nonsense into these words deprives only itself of wake-ups, and
 //!   this side of wake-ups by that peer. The sleep mode is read once; no call that it leads to can
 //!   block (a futex wake-up, or a byte with MSG_DONTWAIT on this side's own socket).
@@ -99,7 +99,7 @@ impl PeerSleep {
         Self { memory, at }
     }
 
-    /// Wakes the other side if it sleeps. Called after a store for it: `pushed` says that a record
+    /// Wakes the other side if it sleeps. Called after a store for it: `pushed` means that a record
     /// was written, otherwise only room was made. Returns whether the caller must signal the peer's
     /// socket.
     #[inline]

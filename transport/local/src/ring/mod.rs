@@ -35,12 +35,12 @@
 //!
 //! - **RING-1** A record becomes visible with the store of its first word (release), after all of
 //!   its other bytes and after a 0 at the start of the next record; the reader loads the word with
-//!   acquire. Before that store nothing of the record is visible: the writer may be killed at any
+//!   acquire. Before that store no part of the record is visible: the writer may be killed at any
 //!   instruction.
 //! - **RING-2** A record never crosses the end of the ring; the rest is padded. The padding becomes
 //!   visible last, and with it the record at the start of the ring.
 //! - **RING-3** The reader publishes that it has read a record (`head`, release) after it has
-//!   copied what it needs. The writer reuses the bytes only after it has loaded that position
+//!   copied the needed bytes. The writer reuses the bytes only after it has loaded that position
 //!   (acquire).
 //! - **RING-4** The reader uses no number that it has not checked, and reads no word twice: first
 //!   words are checked against the ring ([`Consumer::peek`]), all other fields where messages are
@@ -52,7 +52,7 @@ mod consumer;
 mod producer;
 pub(crate) mod record;
 
-pub(crate) use consumer::{Consumer, Record};
+pub(crate) use consumer::{Consumer, RingRecord};
 pub(crate) use producer::{Producer, PushError};
 
 #[cfg(all(test, not(apus_local_loom)))]

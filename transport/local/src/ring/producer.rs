@@ -1,6 +1,6 @@
 //! Writing end of a ring.
 
-use super::record::{self, HEAD, Head, Kind};
+use super::record::{self, HEAD, Head, RecordKind};
 use crate::error::Violation;
 use crate::memory::Memory;
 use crate::memory::layout::{RingLayout, SLOT};
@@ -18,14 +18,14 @@ pub(crate) struct Producer {
     position: u64,
     /// The reader's position, as last loaded.
     head: u64,
-    /// All lines from `position` to here begin with a 0.
+    /// All lines from `position` to here start with a 0.
     cleared: u64,
     /// Bytes that the last record takes.
     last: usize,
 }
 
 /// Bytes of a record that are prefetched before they are written. Chosen by us: in longer records
-/// the processor prefetches by itself.
+/// the processor prefetches automatically.
 const PREFETCH_BYTES: usize = 1024;
 
 /// Bytes of payload in the first line of a record.
@@ -129,7 +129,7 @@ impl Producer {
         self.prefetch(self.offset(self.position), 0, self.last);
     }
 
-    /// Prefetches for writing the lines of a record at `begin` from byte `after` to byte `span`.
+    /// Prefetches for writing the lines of the record at `begin`, from byte `after` to byte `span`.
     /// Leaves out the first line, which the reader polls: it would take the line back before the
     /// record is visible.
     #[inline]
@@ -148,7 +148,7 @@ impl Producer {
     /// Loads the reader's position (RING-3), once (RING-4).
     fn load_head(&mut self) -> Result<(), PushError> {
         let head = self.memory.word(self.ring.head).load(Ordering::Acquire);
-        // The reader moves from record to record, neither back nor beyond what was written.
+        // The reader moves from record to record, neither back nor beyond the written records.
         if head < self.head || head > self.position || !head.is_multiple_of(SLOT as u64) {
             return Err(PushError::Broken(Violation::Head));
         }
@@ -180,7 +180,7 @@ pub(crate) struct Slot<'a> {
     pad_at: Option<usize>,
     /// Position behind the record.
     end: u64,
-    /// All lines behind the record, up to this position, begin with a 0.
+    /// All lines behind the record, up to this position, start with a 0.
     cleared: u64,
     /// Payload of the first line, which is written last. While the other lines come from the
     /// reader's cache, the reader would take the first one back again and again.
@@ -241,7 +241,7 @@ impl Slot<'_> {
         first.store(head.first(), Ordering::Release);
         if let Some(at) = pad_at {
             // RING-2: the reader does not read the start of the ring before this store.
-            producer.store(at, record::first(Kind::Pad, 0), Ordering::Release);
+            producer.store(at, record::first(RecordKind::Pad, 0), Ordering::Release);
         }
         let span = record::span(len);
         if expedited {

@@ -1,6 +1,6 @@
 //! Format of the records in a ring.
 //!
-//! A record begins at a multiple of [`SLOT`] and has a head of three words:
+//! A record starts at a multiple of [`SLOT`] and has a head of three words:
 //!
 //! | word | bits | content |
 //! |---|---|---|
@@ -28,7 +28,7 @@ pub(crate) const MARK: u64 = 0xA9_05_1C;
 /// Purpose of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     /// Padding: the rest of the ring before it wraps around.
     Pad = 1,
     /// A request, or a part of it.
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Response = 3,
     /// The client cancels a call.
     Cancel = 4,
-    /// The server will not respond, and says why.
+    /// The server will not respond; the record has the reason.
     Refusal = 5,
     /// Asks the peer to freeze its time trace. Belongs to no RPC.
     Freeze = 6,
@@ -46,7 +46,7 @@ pub(crate) enum Kind {
 /// The head of a record, read once and checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    pub(crate) kind: Kind,
+    pub(crate) kind: RecordKind,
     /// Bytes of payload in this record.
     pub(crate) len: usize,
     pub(crate) id: u64,
@@ -58,23 +58,29 @@ pub(crate) struct Head {
 
 impl Head {
     /// Returns the head of a record that carries all or part of a message.
-    pub(crate) const fn part(kind: Kind, id: u64, len: usize, total: u32, offset: u32) -> Self {
+    pub(crate) const fn part(
+        kind: RecordKind,
+        id: u64,
+        len: usize,
+        total: u32,
+        offset: u32,
+    ) -> Self {
         Self { kind, len, id, total, offset }
     }
 
     /// Returns the head of the record that cancels a call.
     pub(crate) const fn cancel(id: u64) -> Self {
-        Self { kind: Kind::Cancel, len: 0, id, total: 0, offset: 0 }
+        Self { kind: RecordKind::Cancel, len: 0, id, total: 0, offset: 0 }
     }
 
     /// Returns the head of the record that refuses a request.
     pub(crate) const fn refusal(id: u64, why: Refusal) -> Self {
-        Self { kind: Kind::Refusal, len: 0, id, total: why as u32, offset: 0 }
+        Self { kind: RecordKind::Refusal, len: 0, id, total: why as u32, offset: 0 }
     }
 
-    /// Returns the head of the record that asks the peer to freeze its trace.
+    /// Returns the head of the record that requests a freeze of the peer's trace.
     pub(crate) const fn freeze() -> Self {
-        Self { kind: Kind::Freeze, len: 0, id: 0, total: 0, offset: 0 }
+        Self { kind: RecordKind::Freeze, len: 0, id: 0, total: 0, offset: 0 }
     }
 
     /// Returns the word that makes the record visible.
@@ -89,7 +95,7 @@ impl Head {
 }
 
 /// Returns the first word of a record.
-pub(crate) const fn first(kind: Kind, len: u32) -> u64 {
+pub(crate) const fn first(kind: RecordKind, len: u32) -> u64 {
     len as u64 | (kind as u64) << 32 | MARK << 40
 }
 
@@ -99,17 +105,17 @@ pub(crate) const fn first(kind: Kind, len: u32) -> u64 {
 ///
 /// [`Violation`] if no correct writer writes this word.
 #[inline]
-pub(crate) const fn read_first(word: u64) -> Result<(Kind, usize), Violation> {
+pub(crate) const fn read_first(word: u64) -> Result<(RecordKind, usize), Violation> {
     if word >> 40 != MARK {
         return Err(Violation::Mark);
     }
     let kind = match (word >> 32) as u8 {
-        1 => Kind::Pad,
-        2 => Kind::Request,
-        3 => Kind::Response,
-        4 => Kind::Cancel,
-        5 => Kind::Refusal,
-        6 => Kind::Freeze,
+        1 => RecordKind::Pad,
+        2 => RecordKind::Request,
+        3 => RecordKind::Response,
+        4 => RecordKind::Cancel,
+        5 => RecordKind::Refusal,
+        6 => RecordKind::Freeze,
         _ => return Err(Violation::Kind),
     };
     Ok((kind, word as u32 as usize))
@@ -126,8 +132,10 @@ mod tests {
 
     #[test]
     fn reading_inverts_writing() {
-        let control = [Kind::Cancel, Kind::Refusal, Kind::Freeze];
-        for kind in [Kind::Pad, Kind::Request, Kind::Response].into_iter().chain(control) {
+        let control = [RecordKind::Cancel, RecordKind::Refusal, RecordKind::Freeze];
+        for kind in
+            [RecordKind::Pad, RecordKind::Request, RecordKind::Response].into_iter().chain(control)
+        {
             for len in [0, 1, 100, u32::MAX] {
                 assert_eq!(read_first(first(kind, len)), Ok((kind, len as usize)));
             }

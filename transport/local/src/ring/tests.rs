@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use super::record::{Head, Kind};
+use super::record::{Head, RecordKind};
 use super::{Consumer, Producer, PushError};
 use crate::error::Violation;
 use crate::memory::Memory;
@@ -26,7 +26,7 @@ fn ring() -> (Memory, RingLayout, Producer, Consumer) {
 fn push(producer: &mut Producer, id: u64, bytes: &[u8]) -> Result<u64, PushError> {
     let mut slot = producer.reserve(bytes.len())?;
     slot.put(bytes);
-    Ok(slot.commit(&Head::part(Kind::Request, id, bytes.len(), bytes.len() as u32, 0)))
+    Ok(slot.commit(&Head::part(RecordKind::Request, id, bytes.len(), bytes.len() as u32, 0)))
 }
 
 fn pop(consumer: &mut Consumer) -> Result<Option<(u64, Vec<u8>)>, Violation> {
@@ -80,7 +80,7 @@ fn a_record_without_commit_is_not_visible() {
 }
 
 /// Bytes left over from the previous round do not look like a record, wherever the next one will
-/// begin.
+/// start.
 #[test]
 fn behind_the_last_record_there_is_nothing() {
     let (_, _, mut producer, mut consumer) = ring();
@@ -136,11 +136,11 @@ fn an_invalid_first_word_is_a_violation() {
     use super::record::first;
     let cases = [
         (1, Violation::Mark),
-        (first(Kind::Request, 4096), Violation::Length),
-        (first(Kind::Request, 2048), Violation::Length),
-        (first(Kind::Request, u32::MAX), Violation::Length),
-        (first(Kind::Pad, 0), Violation::Length),
-        (first(Kind::Refusal, 0) ^ 2 << 32, Violation::Kind),
+        (first(RecordKind::Request, 4096), Violation::Length),
+        (first(RecordKind::Request, 2048), Violation::Length),
+        (first(RecordKind::Request, u32::MAX), Violation::Length),
+        (first(RecordKind::Pad, 0), Violation::Length),
+        (first(RecordKind::Refusal, 0) ^ 2 << 32, Violation::Kind),
     ];
     for (word, violation) in cases {
         let (memory, layout, _, mut consumer) = ring();
@@ -160,10 +160,10 @@ fn a_record_that_would_cross_the_end_is_a_violation() {
         pop(&mut consumer).unwrap();
     }
     let rest = layout.data + 4 * 960;
-    memory.word(rest).store(first(Kind::Request, 300), Ordering::Relaxed);
+    memory.word(rest).store(first(RecordKind::Request, 300), Ordering::Relaxed);
     assert_eq!(pop(&mut consumer), Err(Violation::Length));
     // Padding with no record behind it.
     memory.word(layout.data).store(0, Ordering::Relaxed);
-    memory.word(rest).store(first(Kind::Pad, 0), Ordering::Relaxed);
+    memory.word(rest).store(first(RecordKind::Pad, 0), Ordering::Relaxed);
     assert_eq!(pop(&mut consumer), Err(Violation::Length));
 }

@@ -1,7 +1,7 @@
 //! Identity of the process at the other end of a unix socket.
 //!
-//! SO_PEERCRED returns the credentials that the kernel recorded when the peer connected or began to
-//! listen. They cannot be forged.
+//! SO_PEERCRED returns the credentials that the kernel recorded when the peer connected or started
+//! to listen. They cannot be forged.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -23,8 +23,8 @@ pub struct Credentials {
 
 /// Which peers are accepted.
 ///
-/// In a user namespace, users that are not mapped there all have the overflow uid (65534). A policy that names users
-/// does not accept that id then, not even as the own one.
+/// In a user namespace, users that are not mapped there all have the overflow uid (65534). A policy
+/// that names users does not accept that id then, not even as the own one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PeerPolicy {

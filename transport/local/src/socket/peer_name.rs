@@ -1,13 +1,13 @@
-//! Names under which endpoints find each other.
+//! Names by which endpoints find each other.
 //!
 //! A name is an abstract name of a unix socket. It is in no file system and disappears with the
 //! socket, however the process ends. Abstract names belong to a network namespace, as addresses and
 //! ports do. An endpoint's name is therefore made from the address of its UDP socket: a process
 //! that can send a datagram to the address can also find the name.
 //!
-//! Any process may bind a free name, so a bound name proves nothing. The peer's credentials say
-//! which user answers ([`super::credentials::PeerPolicy`]), and the kernel says whether that user
-//! owns the UDP socket of the address ([`super::udp_owner`]).
+//! Any process may bind a free name, so a bound name proves nothing. The peer's credentials
+//! identify the user that answers ([`super::credentials::PeerPolicy`]), and the kernel reports
+//! whether that user owns the UDP socket of the address ([`super::udp_owner`]).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -23,7 +23,8 @@ pub struct PeerName(Vec<u8>);
 /// do not meet.
 const PREFIX: &str = "apus-local/1/";
 
-/// Prefix of the names of pages. It contains the version of what passes between a distributor and a member.
+/// Prefix of the names of pages. It contains the version of the exchange between a distributor and
+/// a member.
 const PAGE_PREFIX: &str = "apus-page/1/";
 
 impl PeerName {
@@ -39,14 +40,15 @@ impl PeerName {
         Self(format!("{PREFIX}{name}").into_bytes())
     }
 
-    /// Returns the name of a page that processes share ([`Membership`](crate::Membership)): `name` has at most 95 bytes.
+    /// Returns the name of a page that processes share ([`Membership`](crate::Membership)): `name`
+    /// has at most 95 bytes.
     #[must_use]
     pub fn of_page(name: &str) -> Self {
         Self(format!("{PAGE_PREFIX}{name}").into_bytes())
     }
 
-    /// Returns the names under which the endpoint that receives datagrams for `address` may be
-    /// found: bound to that address, or to all addresses.
+    /// Returns the candidate names of the endpoint that receives datagrams for `address`: bound to
+    /// that address, or to all addresses.
     pub fn candidates(address: SocketAddr) -> impl Iterator<Item = Self> {
         let every = |ip: IpAddr| Self::of(SocketAddr::new(ip, address.port()));
         let v6 = every(Ipv6Addr::UNSPECIFIED.into());

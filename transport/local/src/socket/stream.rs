@@ -1,9 +1,8 @@
 //! Unix sockets of pairs.
 //!
 //! Each pair has one stream socket. It carries hello and reply, then single bytes that wake a side
-//! which sleeps on the socket, and its end of file reports that the peer has gone. Every call is
-//! non-blocking on this side's own end, so nothing that a peer does to its end can make this side
-//! wait.
+//! that sleeps on the socket, and its end of file reports the end of the peer. Every call is
+//! non-blocking on this side's own end, so a peer cannot make this side wait.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -78,7 +77,7 @@ pub(crate) fn send_hello(
     if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
 }
 
-/// Receives a hello or a reply, and the file handed over with it. `None` if nothing has arrived.
+/// Receives a hello or a reply, and the file handed over with it. `None` if neither has arrived.
 pub(crate) fn recv_hello(
     socket: BorrowedFd<'_>,
     bytes: &mut [u8],
@@ -120,7 +119,7 @@ pub(crate) fn drain(socket: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// Returns whether nothing can be read from `socket`: its peer has neither sent anything nor gone.
+/// Returns whether `socket` has no unread bytes: its peer has neither sent anything nor ended.
 pub(crate) fn is_silent(socket: BorrowedFd<'_>) -> bool {
     let received = rustix::net::recv(socket, &mut [0_u8; 1][..], RecvFlags::DONTWAIT);
     matches!(received, Err(Errno::AGAIN | Errno::INTR))
@@ -131,7 +130,7 @@ pub(crate) fn shut_down(socket: BorrowedFd<'_>) {
     let _ = rustix::net::shutdown(socket, Shutdown::Both);
 }
 
-/// Returns whether the peer has gone. Reads nothing from the socket.
+/// Returns whether the peer has ended. Does not read from the socket.
 pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,14 +1,14 @@
-//! Ownership of UDP sockets, as the kernel knows it.
+//! Ownership of UDP sockets, as reported by the kernel.
 //!
-//! Any process may listen under the abstract name of an endpoint. Which user owns the UDP socket of the same address is a fact
-//! that only the kernel knows, and `sock_diag(7)` states it: asked for the socket that receives datagrams for an address,
-//! it names the user that opened it.
+//! Any process may listen under the abstract name of an endpoint. Only the kernel can tell which
+//! user owns the UDP socket of the same address, and `sock_diag(7)` reports it: queried for the
+//! socket that receives datagrams for an address, it names the user that opened it.
 //!
-//! The messages are written by hand: they are 72 bytes with one question, and a netlink library would be the largest
-//! dependency of this crate.
+//! The messages are written by hand: they are 72 bytes with one question, and a netlink library
+//! would be the largest dependency of this crate.
 //!
 //! A client compares that user with SO_PEERCRED before it sends anything, once per connection, in
-//! 10 µs and without privileges. If the system gives no answer, credentials alone decide under
+//! 10 µs and without privileges. If the system does not answer, credentials alone decide under
 //! `PeerPolicy::SameUser`, and the path is off under other policies. Rationale: a secret from the
 //! network's session exists only after the first response; the socket itself, passed over, would
 //! let the client read the server's datagrams; a folder of the user is not shared by containers.
@@ -29,8 +29,8 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST: u16 = 1;
 const IPPROTO_UDP: u8 = 17;
 
-/// Returns the user that owns the UDP socket which receives datagrams for `address`, an address of this host; `None` if
-/// there is no such socket, or the kernel cannot say.
+/// Returns the user that owns the UDP socket that receives datagrams for `address`, an address of
+/// this host; `None` if there is no such socket, or the kernel cannot tell.
 #[must_use]
 pub fn udp_owner(address: SocketAddr) -> Option<u32> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -62,8 +62,8 @@ fn request(address: SocketAddr) -> [u8; HEADER + REQUEST] {
     body[1] = IPPROTO_UDP;
     // All states.
     body[4..8].fill(0xff);
-    // `struct inet_diag_sockid`. Its source is the sender of the datagram, and its destination the socket that is sought
-    // (Linux `net/ipv4/udp_diag.c` `udp_dump_one`).
+    // `struct inet_diag_sockid`. Its source is the sender of the datagram, and its destination the
+    // socket that is sought (Linux `net/ipv4/udp_diag.c` `udp_dump_one`).
     let id = &mut body[8..];
     id[2..4].copy_from_slice(&address.port().to_be_bytes());
     match reachable(address.ip()) {
@@ -75,7 +75,8 @@ fn request(address: SocketAddr) -> [u8; HEADER + REQUEST] {
     bytes
 }
 
-/// Returns the address to which the system sends datagrams for `ip`: that of the loopback interface if it is unspecified.
+/// Returns the address that the system sends datagrams for `ip` to: the loopback address if it is
+/// unspecified.
 fn reachable(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

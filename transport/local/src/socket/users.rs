@@ -1,19 +1,20 @@
 //! User ids that name one user.
 //!
-//! In a user namespace the kernel shows every user that is not mapped there as the overflow uid, 65534 unless it is
-//! configured otherwise (user_namespaces(7)). Two ids that are equal then need not be the same user's. A process whose own
-//! user is not mapped has this id as well, and would take every unmapped user for its own.
+//! In a user namespace the kernel shows every user that is not mapped there as the overflow uid,
+//! 65534 unless it is configured otherwise (user_namespaces(7)). Two ids that are equal then need
+//! not be the same user's. A process whose own user is not mapped has this id as well, and would
+//! take every unmapped user for its own.
 
 use std::fs;
 
-/// The overflow uid if the system does not say otherwise (Linux `kernel/sys.c` `overflowuid`).
+/// The overflow uid unless the system sets another one (Linux `kernel/sys.c` `overflowuid`).
 const DEFAULT_OVERFLOW_UID: u32 = 65_534;
 
-/// Returns whether `uid`, as the kernel shows it to this process, belongs to one user. It does not if it is the overflow
-/// uid and no user is mapped to it.
+/// Returns whether `uid`, as the kernel shows it to this process, belongs to one user. It does not
+/// if it is the overflow uid and no user is mapped to it.
 ///
-/// The files are read each time: a process may enter another user namespace. Without them, as in some sandboxes, the
-/// overflow uid counts as not mapped.
+/// The files are read each time: a process may enter another user namespace. Without them, as in
+/// some sandboxes, the overflow uid counts as not mapped.
 pub(super) fn names_one_user(uid: u32) -> bool {
     let overflow = fs::read_to_string("/proc/sys/kernel/overflowuid")
         .ok()
@@ -23,7 +24,8 @@ pub(super) fn names_one_user(uid: u32) -> bool {
         || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| is_mapped(&map, uid))
 }
 
-/// Returns whether `map` has a user for `uid`: its lines are first id here, first id outside, number of ids.
+/// Returns whether `map` has a user for `uid`: its lines are first id here, first id outside,
+/// number of ids.
 fn is_mapped(map: &str, uid: u32) -> bool {
     map.lines().any(|line| {
         let numbers: Vec<u32> = line.split_whitespace().filter_map(|it| it.parse().ok()).collect();

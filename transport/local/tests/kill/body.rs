@@ -1,4 +1,4 @@
-//! Message contents from which a wrong byte is detected.
+//! Message contents that reveal a wrong byte.
 
 use bytes::Bytes;
 use rand::RngExt;

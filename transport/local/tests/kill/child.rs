@@ -67,7 +67,7 @@ pub(crate) fn run() {
 }
 
 /// Answers until `done`. Counts requests, whose contents must be right. Responses without room are
-/// retained until there is room. Returns the reasons for which pairs ended.
+/// retained until there is room. Returns the reasons of ended pairs.
 pub(crate) fn serve(
     local: &Local,
     got: &AtomicU64,

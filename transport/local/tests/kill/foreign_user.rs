@@ -1,6 +1,7 @@
 //! Processes of other users are accepted according to the policy.
 //!
-//! Starting a process of another user needs root. Without root the test says that it was skipped.
+//! Starting a process of another user needs root. Without root the test reports that it was
+//! skipped.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -12,7 +13,7 @@ use apus_local::{ConnectError, Connecting, Listener, Local, PeerName, PeerPolicy
 use crate::child::{VARIABLE, config};
 use crate::survivor::LONG;
 
-/// A user that owns nothing, on most systems.
+/// A user without files and processes, on most systems.
 const UNPRIVILEGED: u32 = 65_534;
 
 /// Client of another user: connects and prints the result.

@@ -1,4 +1,4 @@
-//! A process is killed at any instruction, and nothing of it is left.
+//! A process is killed at any instruction, without leftovers.
 //!
 //! Two processes exchange messages of all sizes; one of them is killed (SIGKILL) after a random
 //! number of messages and a random further time. The survivor, this process, must notice, end the
@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
-/// Held by tests that count what this process has open, or that open something.
+/// Held by tests that count open descriptors of this process, or that open some.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn from_environment(variable: &str, default: u64) -> u64 {

@@ -10,12 +10,12 @@ use apus_local::{LocalConfig, PeerName, RingSizes};
 
 const VARIABLE: &str = "APUS_LOCAL_NEIGHBOUR";
 
-/// The attacker: a user that owns nothing and is not the overflow uid.
+/// The attacker: a user without files that is not the overflow uid.
 pub(crate) const ATTACKER: u32 = 54_321;
-/// Another user that owns nothing.
+/// Another user without files.
 pub(crate) const VICTIM: u32 = 54_322;
 
-/// What the other process can be asked to do, by name.
+/// Tasks of the other process, by name.
 type Roles = HashMap<&'static str, fn(&PeerName)>;
 
 fn roles() -> Roles {
@@ -56,8 +56,8 @@ pub(crate) struct Other {
 }
 
 impl Other {
-    /// Starts this program as `user`, by way of `wrapper` if that is not empty. Returns `None`, and says that the test is
-    /// skipped, if the system does not permit that.
+    /// Starts this program as `user`, through `wrapper` if that is not empty. Returns `None`, and
+    /// prints that the test is skipped, if the system does not permit that.
     pub(crate) fn start(role: &str, name: &str, user: u32, wrapper: &[&str]) -> Option<Self> {
         let program = std::env::current_exe().unwrap();
         let mut words = wrapper.iter().map(|word| (*word).into()).collect::<Vec<_>>();

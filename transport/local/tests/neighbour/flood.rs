@@ -1,7 +1,7 @@
 //! Connections of other users do not push honest clients out.
 //!
-//! The tests print how long honest clients take to connect, alone and beside the flood. That is a measurement and no promise:
-//! `APUS_FLOOD_CLIENTS` says how many clients connect.
+//! The tests print how long honest clients take to connect, alone and during the flood. That is a
+//! measurement and no promise: `APUS_FLOOD_CLIENTS` sets the number of clients.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
@@ -15,7 +15,7 @@ use crate::child::{ATTACKER, Other, config, name, report};
 /// Connections that the attacker holds at a time: more than a server keeps.
 const HELD: usize = 200;
 
-/// The attacker: connects again and again, holds the connections, and sends nothing.
+/// The attacker: connects repeatedly, holds the connections, and sends nothing.
 pub(crate) fn connect_again_and_again(name: &PeerName) {
     let text = name.to_string();
     let address = SocketAddr::from_abstract_name(&text.as_bytes()[1..]).unwrap();
@@ -41,7 +41,7 @@ pub(crate) fn connect_again_and_again(name: &PeerName) {
     }
 }
 
-/// Runs a server with this policy, and `honest` beside a flood of connections of another user.
+/// Runs a server with this policy, and `honest` during a flood of connections of another user.
 fn beside_a_flood(policy: PeerPolicy, honest: impl Fn(&str, &PeerName)) {
     let name = name();
     let mut config = config();
@@ -53,8 +53,8 @@ fn beside_a_flood(policy: PeerPolicy, honest: impl Fn(&str, &PeerName)) {
             let mut poll_set = PollSet::default();
             while !over.load(Ordering::Acquire) {
                 local.poll_sockets(&mut poll_set, Some(Duration::from_millis(10))).unwrap();
-                // Removes the pairs of clients that have disconnected, as an endpoint does in each pass: otherwise their
-                // sockets are ready in every poll.
+                // Removes the pairs of clients that have disconnected, as an endpoint does in each
+                // pass: otherwise their sockets are ready in every poll.
                 local.receive(&mut poll_set, ReceiveQuota::default(), |_, _| {});
             }
         });
@@ -77,7 +77,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// Number of clients, unless the environment says otherwise.
+/// Number of clients, unless the environment sets another one.
 const CLIENTS: usize = 40;
 
 /// Connects clients, one after the other, and prints how long they took. None may be displaced.

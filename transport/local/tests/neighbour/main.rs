@@ -1,8 +1,8 @@
-//! Attacks of other users of the host (docs/attacks.md): what they learn, for whom they pass, and
-//! what they use up.
+//! Attacks of other users of the host (docs/attacks.md): their information gain, impersonation and
+//! use of resources.
 //!
-//! The attackers are processes of another user, some in a user namespace of their own. Starting them needs root; without
-//! it the tests say that they were skipped.
+//! The attackers are processes of another user, some in a separate user namespace. Starting them
+//! needs root; without it the tests report that they were skipped.
 
 mod child;
 mod flood;

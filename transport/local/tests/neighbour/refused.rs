@@ -1,4 +1,4 @@
-//! A refused process learns nothing but that it was refused.
+//! A refused process learns only that it was refused.
 
 use std::io::Read;
 use std::os::linux::net::SocketAddrExt;
@@ -8,7 +8,7 @@ use apus_local::{Connecting, Listener, PeerName};
 
 use crate::child::{ATTACKER, Other, config, name, report};
 
-/// An identity in which every byte can be recognised.
+/// An identity whose bytes are all recognisable.
 const IDENTITY: u64 = 0x1122_3344_5566_7788;
 
 /// The attacker: connects without a hello, and reports what it reads.

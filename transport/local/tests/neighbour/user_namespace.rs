@@ -1,4 +1,4 @@
-//! A server in a user namespace in which its own user is not mapped: all other users look like its own.
+//! A server in a user namespace that does not map its own user: all other users look like its own.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use apus_local::{Connecting, Local, PeerName, PeerPolicy, PollSet};
 
 use crate::child::{ATTACKER, Other, VICTIM, config, name, report};
 
-/// The victim: accepts processes of its own user, as it sees it, until it has rejected or accepted one.
+/// The victim: accepts processes of its own user, as it sees it, until it has rejected or accepted
+/// one.
 pub(crate) fn serve(name: &PeerName) {
     let local = match Local::new(Some(name), config()) {
         Ok(local) => local,
@@ -24,7 +25,7 @@ pub(crate) fn serve(name: &PeerName) {
     }
 }
 
-/// A client that would accept any server: reports what the server said.
+/// A client that would accept any server: reports the server's answer.
 pub(crate) fn connect(name: &PeerName) {
     let mut config = config();
     config.peer_policy = PeerPolicy::Anyone;

@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use crate::peers::{LONG, name, small};
 
-/// A server thread that echoes, and sleeps whenever it has nothing to do.
+/// A server thread that echoes, and sleeps whenever it has no work.
 struct Echo {
     local: Arc<Local>,
     name: PeerName,
@@ -34,7 +34,7 @@ impl Echo {
         Self { local, name, stop, thread: Some(thread) }
     }
 
-    /// Stops the server; returns the reasons for which its pairs ended.
+    /// Stops the server; returns the reasons of its ended pairs.
     fn stop(mut self) -> Vec<Disconnected> {
         self.stop.store(true, Ordering::Release);
         // A connecting client wakes it.
@@ -238,7 +238,7 @@ fn connected(server: &Local, name: &PeerName, poll_set: &mut PollSet) -> (Local,
     (client, pair)
 }
 
-/// Pairs come and go between the receipt of events and their use.
+/// Pairs are added and removed between the receipt of events and their use.
 #[test]
 fn events_belong_to_the_pairs_that_they_came_from() {
     let name = name();
@@ -256,7 +256,7 @@ fn events_belong_to_the_pairs_that_they_came_from() {
         ended.then_some(pair.number())
     };
     clients[1].0.close();
-    // The end is reported with what came before it, or alone afterwards.
+    // The end is reported with the preceding events, or alone afterwards.
     let (mut got, mut ended) = (Vec::new(), Vec::new());
     while ended.is_empty() {
         server.poll_sockets(&mut poll_set, Some(Duration::ZERO)).unwrap();

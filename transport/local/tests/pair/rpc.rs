@@ -179,7 +179,7 @@ fn messages_that_are_too_long_are_refused() {
     assert_eq!(client.send(1, &[bytes(5_001, 0)]), Err(refused));
 }
 
-/// RPC-1: an empty message takes a record of its own, in the ring for short ones.
+/// RPC-1: an empty message takes a whole record, in the ring for short ones.
 #[test]
 fn empty_messages_arrive_one_by_one_whatever_their_pieces() {
     let (client, server) = pair(&small());
@@ -207,7 +207,8 @@ fn empty_messages_arrive_one_by_one_whatever_their_pieces() {
     assert!(client.is_drained() && server.is_drained());
 }
 
-/// CAP-6: a record has a head, so that the ring bounds the number of empty messages that were not read.
+/// CAP-6: a record has a head, so that the ring bounds the number of empty messages that were not
+/// read.
 #[test]
 fn empty_messages_fill_the_ring_and_go_around_it() {
     let (client, server) = pair(&small());
@@ -223,7 +224,7 @@ fn empty_messages_fill_the_ring_and_go_around_it() {
         let expected = (begin..next).map(|id| PairEvent::Request { id, payload: Bytes::new() });
         assert_eq!(all(&server).unwrap(), expected.collect::<Vec<_>>(), "round {round}");
         assert_eq!(all(&client).unwrap(), [PairEvent::Room]);
-        // The rings begin elsewhere in the next round.
+        // The rings start at another offset in the next round.
         client.send(next, &[bytes(100, 0)]).unwrap();
         assert_eq!(all(&server).unwrap().len(), 1);
         next += 1;

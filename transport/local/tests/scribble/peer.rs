@@ -142,7 +142,7 @@ impl Hostile {
 
     /// Publishes a read position in the victim's ring.
     pub(crate) fn head(&self, lane: usize, position: u64) {
-        // The heads of the victim's rings are those of the other direction.
+        // The heads of the victim's rings belong to the other direction.
         let first = if self.rings[0] == 4096 { 256 + 2 * 128 } else { 256 };
         self.write(first + 128 * lane, &position.to_le_bytes());
     }

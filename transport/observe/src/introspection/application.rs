@@ -1,4 +1,4 @@
-//! Counters that the application publishes with those of its endpoints.
+//! Counters that the application publishes together with its endpoints' counters.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,8 +16,8 @@ fn published() -> MutexGuard<'static, Vec<Arc<Read>>> {
 #[must_use = "dropped, the counters are gone from snapshots"]
 pub struct PublishedMetrics(Arc<Read>);
 
-/// Adds what `read` returns to the [snapshots](crate::snapshot::Snapshot::application) of this
-/// process: `apus metrics` and Prometheus show it beside the counters of endpoints. Values of the
+/// Adds the result of `read` to the [snapshots](crate::snapshot::Snapshot::application) of this
+/// process: `apus metrics` and Prometheus show it next to the counters of endpoints. Values of the
 /// same name add up.
 ///
 /// `read` runs in the thread that responds to requests, one at a time, and must not wait for long:

@@ -70,7 +70,7 @@ pub enum Error {
     InvalidResponse {
         /// The process id.
         pid: u32,
-        /// What is invalid.
+        /// Description of the invalid part.
         message: String,
     },
 }
@@ -139,12 +139,13 @@ impl Process {
         self.request_json("rpcs")
     }
 
-    /// Returns the peers whose messages are arriving at the process over the network, those with the most bytes on the way
-    /// first, at most [`Senders::MOST`].
+    /// Returns the peers whose messages are arriving at the process over the network, sorted by
+    /// outstanding bytes in descending order, at most [`Senders::MOST`].
     ///
     /// # Errors
     ///
-    /// [`Error`]: the process has ended, for example. [`Error::Refused`]: its version of apus does not know the request.
+    /// [`Error`]: the process has ended, for example. [`Error::Refused`]: its version of apus does
+    /// not support the request.
     pub fn senders(&self) -> Result<Senders, Error> {
         self.request_json("senders")
     }

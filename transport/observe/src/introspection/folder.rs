@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// and the next one continues.
 const MAX_CHECKS: usize = 64;
 
-/// Returns whether `uid` is this process's effective user, and no id that stands for several users.
+/// Returns whether `uid` is this process's effective user, and not an id that stands for several
+/// users.
 fn is_own(uid: u32) -> bool {
     PeerPolicy::SameUser.allows(uid)
 }
@@ -104,11 +105,11 @@ pub(crate) fn remove_stale(folder: &Path) {
     }
 }
 
-/// Removes a socket on which no process listens.
+/// Removes a socket that no process listens on.
 pub(crate) fn remove_if_dead(path: &Path) {
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     if UnixStream::connect(path).is_err_and(refused) {
-        // Fails if another process has removed it meanwhile.
+        // Fails if another process has already removed it.
         let _ = fs::remove_file(path);
     }
 }

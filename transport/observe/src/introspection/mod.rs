@@ -1,10 +1,11 @@
-//! Inspection of live [apus](https://docs.rs/apus) processes: counters, live RPCs, senders and the time trace, over a unix
-//! socket.
+//! Inspection of live [apus](https://docs.rs/apus) processes: counters, live RPCs, senders and the
+//! time trace, over a unix socket.
 //!
 //! Every process with an endpoint listens on a unix socket in a folder of its user, and responds to
 //! one request per connection. `apus metrics`, `apus top` and `apus trace` are clients;
-//! [`processes`] and [`Process`] serve other tools, and an application can [`publish`] responses
-//! of its own, and [counters](publish_metrics). Applications find all of this in `apus::introspection`.
+//! [`processes`] and [`Process`] serve other tools, and an application can [`publish`] its own
+//! responses and [counters](publish_metrics). Applications find all of this in
+//! `apus::introspection`.
 //!
 //! ```text
 //!   Registration (one per endpoint) ─▶ service: socket, thread ─▶ request ─▶ its row in REQUESTS ─▶ response
@@ -21,8 +22,9 @@
 //!   endpoint; a fraction of a millisecond when the first endpoint of a process starts and when the
 //!   last one ends. The file of a killed process is removed by the next process that starts or
 //!   connects.
-//! - **Opt-out:** `EndpointBuilder::observable` of `apus`, `APUS_LIVE=0` in the environment, or the cargo feature
-//!   `introspection` of `apus`. If the system refuses a resource, endpoints work without this service.
+//! - **Opt-out:** `EndpointBuilder::observable` of `apus`, `APUS_LIVE=0` in the environment, or the
+//!   cargo feature `introspection` of `apus`. If the system refuses a resource, endpoints work
+//!   without this service.
 //!
 //! Rationale: an operator who needs this has not prepared for it, so it is on by default. An
 //! abstract socket has no folder that keeps other users out, and each network namespace has its
@@ -31,8 +33,6 @@
 
 mod application;
 mod client;
-#[cfg(feature = "prometheus")]
-mod exporter;
 mod folder;
 mod registration;
 mod registry;
@@ -46,8 +46,6 @@ mod trace_status;
 
 pub use application::{PublishedMetrics, publish_metrics};
 pub use client::{Error, Process, processes};
-#[cfg(feature = "prometheus")]
-pub use exporter::Exporter;
 pub use registration::Registration;
 pub use registry::Observable;
 pub use requests::own_snapshot;

@@ -1,5 +1,5 @@
-//! The registration of an observable endpoint. The first one of a process starts the service, the
-//! last one ends it.
+//! Registration of an observable endpoint. The first registration in a process starts the service,
+//! the last one ends it.
 
 use crate::introspection::registry::{self, Observable};
 use crate::introspection::service::Service;
@@ -19,8 +19,8 @@ pub struct Registration {
 impl Registration {
     /// Registers an endpoint. Returns `None` if the environment forbids it (`APUS_LIVE=0`).
     ///
-    /// If the system refuses a folder, a thread or a descriptor, `failed` gets the error: the endpoint works, and the
-    /// process cannot be inspected until a later registration succeeds.
+    /// If the system refuses a folder, a thread or a descriptor, `failed` gets the error: the
+    /// endpoint works, and the process cannot be inspected until a later registration succeeds.
     pub fn new(endpoint: Weak<dyn Observable>, failed: impl FnOnce(&io::Error)) -> Option<Self> {
         if std::env::var_os("APUS_LIVE").is_some_and(|value| value == "0") {
             return None;

@@ -5,7 +5,8 @@ use crate::snapshot::EndpointSnapshot;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// An endpoint that other processes may inspect. The service's thread calls these methods, for one request at a time.
+/// An endpoint that other processes may inspect. The service's thread calls these methods, for one
+/// request at a time.
 pub trait Observable: Send + Sync {
     /// Returns the endpoint's counters, for each of its shards.
     fn counters(&self) -> Vec<EndpointSnapshot>;
@@ -13,8 +14,8 @@ pub trait Observable: Send + Sync {
     /// Returns the endpoint's live RPCs, in any order.
     fn live_rpcs(&self) -> Vec<RpcRow>;
 
-    /// Returns the peers with messages that are arriving, at most the first `most` for each of its shards, with the shard's
-    /// address.
+    /// Returns the peers with messages that are arriving, at most the first `most` for each of its
+    /// shards, with the shard's address.
     fn senders(&self, most: usize) -> Vec<(SocketAddr, apus_proto::Senders)>;
 }
 

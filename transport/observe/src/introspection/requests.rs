@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A request that the service knows.
+/// A request that the service supports.
 struct Request {
     name: &'static str,
     /// Describes the response, in the text of `help`.

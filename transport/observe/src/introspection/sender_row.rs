@@ -4,12 +4,13 @@ pub use apus_proto::SenderInfo;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// The peers of a process with messages that are arriving over the network, as the request `senders` shows them.
+/// The peers of a process with messages that are arriving over the network, as the request
+/// `senders` shows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Senders {
-    /// Number of all of them. A peer counts once for each endpoint, or shard of one, to which it sends.
+    /// Number of all senders. A peer counts once for each endpoint or shard that it sends to.
     pub count: u64,
-    /// Those with the most bytes on the way, at most [`Senders::MOST`], in that order.
+    /// Senders with the most outstanding bytes, at most [`Senders::MOST`], in descending order.
     pub rows: Vec<SenderRow>,
 }
 
@@ -18,13 +19,14 @@ pub struct Senders {
 pub struct SenderRow {
     /// Address of the endpoint.
     pub endpoint: SocketAddr,
-    /// What the peer may send.
+    /// Bytes that the peer is permitted to send.
     #[serde(flatten)]
     pub sender: SenderInfo,
 }
 
 impl Senders {
-    /// Largest number of rows. Chosen by us: they fill a screen, and grants go to fewer peers at a time.
+    /// Largest number of rows. Chosen by us: they fill a screen, and grants go to fewer peers at a
+    /// time.
     pub const MOST: usize = 32;
 
     /// Returns the senders of all endpoints and shards, each given with its address.

@@ -19,8 +19,7 @@ use std::time::Duration;
 
 /// Longest request in bytes. Chosen by us: longer than the name of any request.
 const MAX_REQUEST: u64 = 256;
-/// Longest time for a read or a write. Chosen by us: a client does nothing but wait for the
-/// response.
+/// Longest time for a read or a write. Chosen by us: clients block until they have the response.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The user that may inspect every process.

@@ -1,4 +1,4 @@
-//! Requests that the application answers, beside those of this crate.
+//! Requests that the application answers, in addition to the requests of this crate.
 
 use crate::introspection::response::Response;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,8 +24,8 @@ fn topics() -> MutexGuard<'static, Vec<Topic>> {
 pub struct Published(Arc<Respond>);
 
 /// Has this process respond to the request `name`, as long as it has an observable endpoint. Other
-/// processes send it with [`Process::request`](crate::introspection::Process::request), and the request `help`
-/// describes the response with `about`.
+/// processes send it with [`Process::request`](crate::introspection::Process::request), and the
+/// request `help` describes the response with `about`.
 ///
 /// `respond` runs in the thread that responds to requests, one at a time. It returns the response
 /// or the reason for a refusal, and must not wait for long: its clients wait for 5 s at most.

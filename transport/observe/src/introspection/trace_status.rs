@@ -1,7 +1,7 @@
 //! Requests about the time trace of a live process: its state, its records, freezing and resuming.
 //!
-//! There is one trace per process: a client with access to one of its endpoints has access to the
-//! whole trace.
+//! There is one trace per process: a client with access to one endpoint has access to the whole
+//! trace.
 
 use crate::introspection::response::{Response, json};
 use apus_trace::auto_save::{SavedFiles, saved_files};
@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 pub struct TraceStatus {
     /// Whether events are recorded, that is, the trace is neither switched off nor frozen.
     pub recording: bool,
-    /// What is recorded while the trace is not frozen, in the text form of [`Sampling`]: `off`,
-    /// `sampled`, `sampled=100`, `all`.
+    /// Extent of the recording while the trace is not frozen, in the text form of [`Sampling`]:
+    /// `off`, `sampled`, `sampled=100`, `all`.
     pub sampling: String,
     /// One RPC in `period` is traced; 0: none.
     pub period: u32,

@@ -1,8 +1,8 @@
 //! Exemplars in OpenMetrics text: RPCs of the time trace, behind the buckets that count them.
 //!
-//! `prometheus-client` 0.25 and 0.26 write the exemplars of their own histograms, and have no constructor for an `Exemplar`
-//! that a collector could pass. So they are inserted into the finished text: the lines of buckets are in the order in which
-//! they were encoded.
+//! `prometheus-client` 0.25 and 0.26 write the exemplars of their own histograms, and have no
+//! constructor for an `Exemplar` that a collector could pass. So they are inserted into the
+//! finished text: the lines of buckets appear in the order of their encoding.
 
 use crate::snapshot::{Buckets, Exemplar};
 use apus_proto::COARSE_BOUNDS;
@@ -57,14 +57,15 @@ impl BucketExemplars {
         all
     }
 
-    /// Whether a line is that of a bucket of one of the families.
+    /// Returns whether a line belongs to a bucket of one of the families.
     fn is_bucket(&self, line: &str) -> bool {
         let name = line.split_once("_bucket{").map(|(name, _)| name);
         name.is_some_and(|name| self.families.iter().any(|family| family == name))
     }
 }
 
-/// The exemplar as it follows the value of a bucket. Its labels have up to 90 characters; OpenMetrics allows 128.
+/// The exemplar as it follows the value of a bucket. Its labels have up to 90 characters;
+/// OpenMetrics allows 128.
 fn written(exemplar: &Exemplar) -> String {
     let Exemplar { rpc, peer, nanos, unix_millis } = exemplar;
     let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);

@@ -6,7 +6,8 @@
 
 use super::exemplars::BucketExemplars;
 use crate::snapshot::{
-    ApplicationFamily, Buckets, EndpointSnapshot, Family, FamilyKind, Snapshot, families,
+    ApplicationFamily, Buckets, EndpointSnapshot, Family, FamilyKind, MemberValue, Snapshot,
+    families, members,
 };
 use apus_proto::COARSE_BOUNDS;
 use prometheus_client::collector::Collector;
@@ -82,13 +83,13 @@ impl FamilyCollector {
                     let labels: Labels = place.chain(own).collect();
                     let labels = self.labels(snapshot, &labels);
                     match value {
-                        Value::Counter(count) => {
+                        MemberValue::Counter(count) => {
                             counter(&mut metric, &labels, count as f64 / scale)?;
                         }
-                        Value::Gauge(value) => {
+                        MemberValue::Gauge(value) => {
                             metric.encode_family(&labels)?.encode_gauge(&value)?;
                         }
-                        Value::Histogram(buckets) => {
+                        MemberValue::Histogram(buckets) => {
                             let bounds = bounds(&family.name);
                             histogram(&mut metric, &labels, buckets, bounds.into_iter(), scale)?;
                         }
@@ -111,8 +112,8 @@ impl FamilyCollector {
         Ok(())
     }
 
-    /// Returns the histograms of a family of OpenTelemetry with their labels. Its attributes identify a service but no
-    /// endpoint, so all clients of a process are added up.
+    /// Returns the histograms of a family of OpenTelemetry with their labels. Its attributes
+    /// identify a service but no endpoint, so all clients of a process are added up.
     fn otel_histograms(&self, family: &Family) -> Vec<(Labels, Buckets)> {
         let is_server = family.name.contains("server");
         let mut histograms = Vec::new();
@@ -129,7 +130,7 @@ impl FamilyCollector {
             }
             for (labels, endpoint) in &all {
                 for (member, value) in members(endpoint, family) {
-                    let Value::Histogram(buckets) = value else { continue };
+                    let MemberValue::Histogram(buckets) = value else { continue };
                     let failed = (member != "ok").then(|| ("error_type", member.to_owned()));
                     let labels: Labels = labels.iter().cloned().chain(failed).collect();
                     histograms.push((self.labels(snapshot, &labels), buckets.clone()));
@@ -139,7 +140,8 @@ impl FamilyCollector {
         histograms
     }
 
-    /// Returns the exemplars of the families of OpenTelemetry, in the order in which their buckets are encoded.
+    /// Returns the exemplars of the families of OpenTelemetry, in the order of their buckets'
+    /// encoding.
     pub(super) fn exemplars(&self) -> BucketExemplars {
         let mut all = BucketExemplars::default();
         for family in families().iter().filter(|family| is_otel(family)) {
@@ -152,15 +154,15 @@ impl FamilyCollector {
     }
 }
 
-/// Whether a family has a name of OpenTelemetry. `rpc_timeouts` and `rpc_restarts` begin like those and are counters of our
-/// own.
+/// Returns whether a family has a name of OpenTelemetry. `rpc_timeouts` and `rpc_restarts` have the
+/// same prefix but are apus's own counters.
 fn is_otel(family: &Family) -> bool {
     family.name.starts_with("rpc_") && family.kind == FamilyKind::Histogram
 }
 
 impl FamilyCollector {
-    /// Encodes what applications have published. Names that are none, or that are taken, are left out: a process of another
-    /// user must not make the text unreadable.
+    /// Encodes the families that applications have published. Invalid and duplicate names are left
+    /// out: a process of another user must not make the text unreadable.
     fn encode_application(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let taken: BTreeSet<String> = families().into_iter().map(|family| family.name).collect();
         let published = self.snapshots.iter().flat_map(|snapshot| &snapshot.application);
@@ -234,7 +236,7 @@ fn prometheus_name(family: &Family) -> PrometheusName {
         },
     };
     let stem = match stem {
-        // The unit alone does not say that these are durations and sizes.
+        // The unit alone does not tell that these are durations and sizes.
         "call" | "serve" => format!("{stem}_duration"),
         "message" => "message_size".to_owned(),
         stem => stem.to_owned(),
@@ -242,42 +244,13 @@ fn prometheus_name(family: &Family) -> PrometheusName {
     PrometheusName { name: format!("apus_{stem}"), unit, scale }
 }
 
-/// A value of a family.
-enum Value<'a> {
-    Counter(u64),
-    Gauge(u64),
-    Histogram(&'a Buckets),
-}
-
-/// Returns the members of a family in an endpoint, with the values of their label.
-fn members<'a>(endpoint: &'a EndpointSnapshot, family: &'a Family) -> Vec<(&'a str, Value<'a>)> {
-    let member = |name: &'a str| match name.split_once('.') {
-        Some((own, member)) => (own == family.name).then_some(member),
-        None => (name == family.name).then_some(""),
-    };
-    match family.kind {
-        FamilyKind::Counter => {
-            let all = endpoint.counters.iter();
-            all.filter_map(|(name, value)| Some((member(name)?, Value::Counter(*value)))).collect()
-        }
-        FamilyKind::Gauge => {
-            let all = endpoint.gauges.iter();
-            all.filter_map(|(name, value)| Some((member(name)?, Value::Gauge(*value)))).collect()
-        }
-        FamilyKind::Histogram => {
-            let all = endpoint.histograms.iter();
-            all.filter_map(|(name, value)| Some((member(name)?, Value::Histogram(value)))).collect()
-        }
-    }
-}
-
 /// Returns the bounds of a histogram's buckets. They are fixed, since Prometheus compares buckets
 /// over time.
 fn bounds(name: &str) -> Vec<u64> {
     match name {
-        // Multiples of 64 bytes and of 1 KiB, at which buckets of the source end.
+        // Multiples of 64 bytes and of 1 KiB, which are bounds of source buckets.
         "message_bytes" => (6..=17).map(|power| 1 << power).collect(),
-        // From 1 µs to 17 s, at which fine buckets of the source end.
+        // From 1 µs to 17 s, at bounds of fine source buckets.
         _ => (10..=34).map(|power| (1 << power) - 1).collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! Counters and gauges that the application publishes, beside those of its endpoints.
+//! Counters and gauges that the application publishes in addition to its endpoints' counters.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::FamilyKind;
 pub struct ApplicationFamily {
     /// Name: lower-case letters, digits and underscores. Prometheus shows `apus_NAME`.
     pub name: String,
-    /// The label in which its members differ; `None` if it has one member.
+    /// The label that distinguishes its members; `None` if it has one member.
     pub label: Option<String>,
     /// Kind of its values: counters or gauges.
     pub kind: FamilyKind,
@@ -50,7 +50,7 @@ impl ApplicationFamily {
         })
     }
 
-    /// Returns what was counted since `before`. Gauges keep their current values.
+    /// Returns the change since `before`. Gauges keep their current values.
     pub(super) fn since(&self, before: &Self) -> Self {
         let mut change = self.clone();
         if self.kind == FamilyKind::Counter {

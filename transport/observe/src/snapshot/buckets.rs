@@ -51,8 +51,8 @@ impl Buckets {
         (count > 0).then(|| self.sum as f64 / count as f64)
     }
 
-    /// Returns what was counted since `before`; everything, if `before` has counted more. All exemplars remain: each is the
-    /// latest of its bucket, also if it was counted before.
+    /// Returns the counts added since `before`; all counts if `before` has more. All exemplars
+    /// remain: each is the latest of its bucket, even if it was counted before.
     pub(super) fn since(&self, before: &Self) -> Self {
         let earlier =
             |upto| before.buckets.iter().find(|(bound, _)| *bound == upto).map(|(_, n)| *n);

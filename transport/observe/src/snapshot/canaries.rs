@@ -1,11 +1,11 @@
-//! Canaries: counters that should stay at zero, with what it means if they do not.
+//! Canaries: counters that should stay at zero, with the meaning of other values.
 
 /// A counter that should stay at zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Canary {
     /// Name of the counter.
     pub name: &'static str,
-    /// What has happened if the counter is not zero, and what to do.
+    /// Meaning of a value other than zero, and the remedy.
     pub meaning: &'static str,
 }
 

@@ -26,7 +26,7 @@ pub struct Family {
     pub group: &'static str,
     /// Name of the family: the part of a counter's name before the dot.
     pub name: String,
-    /// The label in which its members differ, such as `type`: the part of a counter's name after
+    /// The label that distinguishes its members, such as `type`: the part of a counter's name after
     /// the dot. `None` if the family has one member.
     pub label: Option<&'static str>,
     /// Kind of its values.

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::error::CommandError;
 use crate::event::Event;
 use crate::extent::charge;
-use crate::peer::{Outgoing, Peer};
+use crate::peer::{OutgoingBytes, Peer};
 use apus_wire::Role;
 use std::collections::VecDeque;
 
@@ -17,16 +17,16 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     /// Payload waiting for transmission or acknowledgment.
-    pub(crate) send: Outgoing,
-    /// Messages that are being received, and those that wait for the application.
+    pub(crate) send: OutgoingBytes,
+    /// Bytes of incoming messages, until the application has consumed them.
     pub(crate) receive: ReceiveBudget,
     /// Whether a command was refused for lack of room since the last [`Event::Room`].
     wanted: bool,
 }
 
 impl Budget {
-    /// Checks that there is room for a message of `bytes` bytes to be sent to `peer` (CAP-1), in the role `ours`: requests and
-    /// responses are counted apart.
+    /// Checks that a message of `bytes` bytes may be sent to `peer` (CAP-1) in the role `ours`.
+    /// Requests and responses are counted separately.
     pub(crate) fn check_send(
         &mut self,
         config: &Config,
@@ -45,14 +45,14 @@ impl Budget {
         Err(self.out_of_room(CommandError::SendFull { limit }))
     }
 
-    /// Counts a message of `bytes` bytes to be sent to `peer`; there is room for it.
+    /// Reserves `bytes` bytes for a message to `peer`; [`Budget::check_send`] has accepted it.
     pub(crate) fn reserve_send(&mut self, peer: &mut Peer, ours: Role, bytes: u64) {
         let bytes = charge(bytes);
         *self.send.of(ours) += bytes;
         *peer.send.of(ours) += bytes;
     }
 
-    /// Releases a message of `bytes` bytes that `peer` does not need any more.
+    /// Releases the `bytes` bytes of a message that `peer` no longer needs.
     pub(crate) fn release_send(
         &mut self,
         peer: &mut Peer,

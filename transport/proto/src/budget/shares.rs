@@ -1,10 +1,10 @@
-//! The shares of the receive budget: what short and long messages, and those of one host, may use.
+//! The shares of the receive budget: limits for short messages, long messages, and one host.
 
 use crate::config::Config;
 use crate::limits::SHORT_SHARE;
 use crate::message::Claim;
 
-/// Longest message that counts as short: one that a peer may send without a GRANT.
+/// Longest message that counts as short: a peer may send it without a GRANT.
 pub(super) fn unscheduled_window(config: &Config) -> u64 {
     config.unsched_bytes().max(config.unsched_bytes_max())
 }

@@ -6,7 +6,7 @@ use super::Parameter;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// There is no such parameter.
+    /// The parameter does not exist.
     #[error("no parameter is called `{0}`")]
     UnknownParameter(String),
     /// A value lies outside of its range.

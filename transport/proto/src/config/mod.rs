@@ -1,8 +1,8 @@
 //! The parameters of the protocol.
 //!
-//! [`Config`] is one table: every parameter with unit, default, range and source. A [`ConfigBuilder`]
-//! or a configuration file (feature `serde`) makes one; [`ConfigBuilder::build`] checks each value
-//! and the relations between values. A `Config` that exists is valid.
+//! [`Config`] is one table: every parameter with unit, default, range and source. A
+//! [`ConfigBuilder`] or a configuration file (feature `serde`) makes one; [`ConfigBuilder::build`]
+//! checks each value and the relations between values. A `Config` that exists is valid.
 //!
 //! Parameters of the kernel module that have no meaning in user space are listed in
 //! `docs/spec/parameters.md` with the reason.
@@ -95,8 +95,8 @@ macro_rules! parameters {
     };
 }
 
-/// HM `homa_utils.c` `homa_init`: level 7 up to 200 bytes, 6 up to 2800, 5 up to 15,000, 4 up to 1,000,000; levels 0 to
-/// 3 are left to scheduled packets.
+/// HM `homa_utils.c` `homa_init`: level 7 up to 200 bytes, 6 up to 2800, 5 up to 15,000, 4 up to
+/// 1,000,000; levels 0 to 3 are left to scheduled packets.
 const UNSCHED_CUTOFFS: [u32; PRIORITIES] = [0, 0, 0, 0, 1_000_000, 15_000, 2_800, 200];
 
 parameters! {
@@ -106,30 +106,32 @@ parameters! {
     unsched_bytes: "bytes" = 40_000 in 1 ..= 1_000_000;
     /// Fewest unscheduled bytes once the round-trip time is known.
     ///
-    /// Default: RTTbytes of SIGCOMM 2018 at 10 Gbit/s (docs/reference/papers.md, *Simulation set-up*); fewer makes
-    /// short and medium messages up to 2.5 times slower (docs/reference/papers.md, *Other findings*).
+    /// Default: RTTbytes of SIGCOMM 2018 at 10 Gbit/s (docs/reference/papers.md, *Simulation
+    /// set-up*); fewer makes short and medium messages up to 2.5 times slower
+    /// (docs/reference/papers.md, *Other findings*).
     unsched_bytes_min: "bytes" = 10_000 in 1 ..= 1_000_000;
     /// Most unscheduled bytes once the round-trip time is known.
     ///
-    /// Default: best value on 25 Gbit/s (docs/reference/papers.md, *Constants*); more fills switch buffers without
-    /// gain (B.4, A.6).
+    /// Default: best value on 25 Gbit/s (docs/reference/papers.md, *Constants*); more fills switch
+    /// buffers without gain (B.4, A.6).
     unsched_bytes_max: "bytes" = 60_000 in 1 ..= 1_000_000;
     /// Priority levels in use; the highest is this number less one.
     ///
     /// Kernel: `num_priorities` 8.
     num_priorities: "levels" = 8 in 1 ..= 8;
-    /// Least silence after which missing bytes are requested; a peer with a longer round-trip
-    /// time gets more.
+    /// Shortest silence after which missing bytes are requested; a longer round-trip time extends
+    /// it.
     ///
-    /// Kernel: `resend_ticks` 5 ms (HM `homa_utils.c` `homa_init`). Scheduling stalls of 5 to 7 ms happen, so that a
-    /// RESEND before that is mostly spurious (HM `perf.txt`). On a slow link it is more: the time that the link takes
-    /// for 960,000 bytes, which may be queued before a packet (chosen by us).
+    /// Kernel: `resend_ticks` 5 ms (HM `homa_utils.c` `homa_init`). Scheduling stalls of 5 to 7 ms
+    /// happen, so that a RESEND before that is mostly spurious (HM `perf.txt`). On a slow link it
+    /// is more: the time that the link takes for 960,000 bytes, which may be queued before a packet
+    /// (chosen by us).
     resend_usecs: "µs" = 5_000 in 100 ..= 10_000_000;
     /// Time between two RESENDs for the same message.
     ///
     /// Kernel: `resend_interval` 5 ms.
     resend_interval_usecs: "µs" = 5_000 in 100 ..= 10_000_000;
-    /// Silence of a peer after which the RPCs with it are aborted, if RESENDs did not end it.
+    /// Silence of a peer after which its RPCs are aborted, if RESENDs brought no response.
     ///
     /// Kernel: `timeout_ticks` 100 ms. Chosen longer because processes are descheduled for longer
     /// than interrupt handlers.
@@ -139,22 +141,23 @@ parameters! {
     ///
     /// Kernel: `request_ack_ticks` 2 ms, not doubling (HM `homa_utils.c` `homa_init`).
     need_ack_usecs: "µs" = 2_000 in 100 ..= 10_000_000;
-    /// NEED_ACKs without an answer after which a server forgets a response, once `timeout_usecs`
+    /// Unanswered NEED_ACKs after which a server forgets a response, provided that `timeout_usecs`
     /// have passed as well.
     ///
     /// Chosen by us, because the kernel asks forever (HM `homa_timer.c` `homa_timer_check_rpc`).
     need_ack_limit: "packets" = 10 in 1 ..= 1_000;
-    /// Rate of the link; 0 takes what the driver knows. If it knows nothing, pacing is off, and grants
-    /// and unscheduled bytes are computed with 25,000.
+    /// Rate of the link; 0 takes the rate that the driver reports. If the driver reports none,
+    /// pacing is off, and grants and unscheduled bytes assume 25,000.
     ///
     /// Kernel: `link_mbps` 25,000.
     link_mbps: "Mbit/s" = 0 in 0 ..= 1_000_000;
 
-    /// Most bytes that may be granted and not yet received, over all messages; 0 takes what the link
-    /// carries in 128 µs, and 40,000 at least.
+    /// Most granted bytes outstanding, over all messages; 0 takes the bytes that the link carries
+    /// in 128 µs, and at least 40,000.
     ///
-    /// Kernel: `max_incoming` 400,000 (HM `homa_grant.c` `homa_grant_alloc`), which is that at its 25 Gbit/s. The
-    /// default follows the link, because a fixed number starves fast links and fills the queues of slow ones.
+    /// Kernel: `max_incoming` 400,000 (HM `homa_grant.c` `homa_grant_alloc`), which is 128 µs at
+    /// its 25 Gbit/s. The default follows the link, because a fixed number starves fast links and
+    /// fills the queues of slow ones.
     max_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
     /// Messages that are granted at the same time.
     ///
@@ -168,14 +171,15 @@ parameters! {
     /// A GRANT raises the limit by at least this much, except at the message's end or when the
     /// window is smaller.
     ///
-    /// SIGCOMM 2018 grants every 10,000 bytes (docs/reference/papers.md, *Constants*); without a step each packet
-    /// would cost a GRANT when packets arrive one by one.
+    /// SIGCOMM 2018 grants every 10,000 bytes (docs/reference/papers.md, *Constants*); without a
+    /// step each packet would cost a GRANT when packets arrive one by one.
     grant_increment: "bytes" = 10_000 in 1 ..= 1_000_000;
-    /// Share of the granted bytes that goes to the oldest message.
+    /// Share of the granted bytes reserved for the oldest message.
     ///
     /// Kernel: `grant_fifo_fraction` 50, at most 500 (HM `homa_grant.c` `homa_grant_alloc`).
     grant_fifo_fraction: "‰" = 50 in 0 ..= 500;
-    /// Bytes of one grant to the oldest message, but no more than an eighth of `max_incoming` (GRANT-8).
+    /// Bytes of one grant to the oldest message, but no more than an eighth of `max_incoming`
+    /// (GRANT-8).
     ///
     /// Kernel: `fifo_grant_increment` 50,000.
     fifo_grant_increment: "bytes" = 50_000 in 1_500 ..= 10_000_000;
@@ -186,7 +190,7 @@ parameters! {
     /// Kernel: `max_nic_est_backlog_usecs` 5. Chosen longer because a pass of a user-space engine
     /// takes several microseconds: at 5 the interface would run dry between two passes.
     max_nic_est_backlog_usecs: "µs" = 20 in 1 ..= 10_000;
-    /// Share of the throttled output that goes to the oldest message.
+    /// Share of the throttled output reserved for the oldest message.
     ///
     /// Kernel: `pacer_fifo_fraction` 50.
     pacer_fifo_fraction: "‰" = 50 in 0 ..= 500;
@@ -200,35 +204,39 @@ parameters! {
     max_link_usage: "%" = 99 in 5 ..= 100;
     /// Most payload bytes of one message that are handed to the driver at once.
     ///
-    /// Chosen by us: a 64 kB segmentation-offload send. A shorter message that arrives meanwhile waits for it.
+    /// Chosen by us: a 64 kB segmentation-offload send. A shorter message that arrives in the
+    /// meantime waits for it.
     burst_bytes: "bytes" = 60_000 in 1_500 ..= 64_000;
 
-    /// Bytes that a message may have on the way from a sender that says how many of them wait there, together with shorter
-    /// messages; all such messages together may have half as much again. 0 switches this off: `max_incoming` alone limits
-    /// what is granted, and nothing is said to other receivers.
+    /// Bytes that a message may have in flight if its sender reports its backlog, together with
+    /// shorter messages; all such messages together may have half as much again. 0 disables this:
+    /// `max_incoming` alone limits grants, and no backlog is reported to other receivers.
     ///
-    /// Chosen by us, from sweeps of the simulator (docs/networks.md): 1.8 times what the link
-    /// carries in a round-trip time keeps it full; with one level it says what that is (GRANT-20).
-    /// It depends on the network and on the hosts, so it is off unless it is set.
+    /// Chosen by us, from sweeps of the simulator (docs/networks.md): 1.8 times the bytes that the
+    /// link carries in a round-trip time keep it full; with one level it defines that number
+    /// (GRANT-20). It depends on the network and on the hosts, so it is off by default.
     informed_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
-    /// Least granted bytes that one sender may have on the way, however many of its packets switches mark; a sixth of
-    /// `informed_incoming` (of `max_incoming` without it) if that is more. 0 switches this off: marks are not heeded, and packets do
-    /// not say that they may be marked (ECN).
+    /// Smallest limit of granted bytes in flight for one sender, however many of its packets
+    /// switches mark; a sixth of `informed_incoming` (of `max_incoming` without it) if that is
+    /// more. 0 disables limits by marks: marks are ignored, and packets do not declare themselves
+    /// markable (ECN).
     ///
     /// Chosen by us (docs/networks.md). It depends on the switches of the network, so it is off
     /// unless it is set.
     marked_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
-    /// Ports beside its own from which an endpoint sends what leaves by a GRANT, in turn, so that a network that spreads flows by
-    /// their ports (ECMP) spreads the packets of long messages. 0 switches this off: such packets are neither sent nor taken.
+    /// Number of additional ports from which an endpoint sends scheduled packets in turn, so that a
+    /// network that hashes flows by port (ECMP) spreads the packets of long messages. 0 disables
+    /// spraying: such packets are neither sent nor accepted.
     ///
     /// Chosen by us (docs/networks.md). Filters of the network must let them pass, so it is off
     /// unless it is set.
     spray_ports: "ports" = 0 in 0 ..= 64;
 
-    /// Bytes that the responses of all calls under way together may send without a GRANT: each request says the share of its
-    /// response, 128 bytes at least. 0 switches this off: servers decide.
+    /// Bytes that the responses of all outstanding calls together may send without a GRANT: each
+    /// request states the share of its response, at least 128 bytes. 0 disables this: servers
+    /// decide.
     ///
     /// Chosen by us (docs/networks.md). It depends on the buffers of the network, so it is off
     /// unless it is set.
@@ -247,25 +255,28 @@ parameters! {
     ///
     /// Kernel: 1,000,000, which is also the limit in the kernel profile. 64 MB otherwise.
     max_message: "bytes" = 67_108_864 in 1 ..= 1_073_741_824;
-    /// Payload bytes that may wait for transmission or for their acknowledgment. Requests and responses each have
-    /// this limit, because a response that waits for the room of a request may
+    /// Payload bytes that may wait for transmission or for their acknowledgment. Requests and
+    /// responses each have this limit, because a response that waits for the room of a request may
     /// wait forever.
     ///
     /// Kernel: `wmem_max` 100 MB per socket (HM `homa_utils.c` `homa_init`).
     max_send_bytes: "bytes" = 268_435_456 in 1 ..= 1_099_511_627_776;
     /// Payload bytes that may wait for transmission to one peer, or for its acknowledgment.
     max_send_bytes_per_peer: "bytes" = 134_217_728 in 1 ..= 1_099_511_627_776;
-    /// Bytes of incoming messages that are being received or wait for the application. A message that is being received
-    /// counts with what has arrived and with what may arrive: what was sent unscheduled, and what was granted. An eighth is
-    /// left to messages that fit into the unscheduled bytes of a peer (CAP-8, CAP-19).
+    /// Bytes of incoming messages that are being received or wait for the application. A message
+    /// that is being received counts with the bytes received and the bytes that may still arrive:
+    /// unscheduled and granted ones. An eighth is reserved for messages that fit into the
+    /// unscheduled window of a peer (CAP-8, CAP-19).
     ///
     /// Kernel: the receive region of the socket (HM `homa_pool.c` `homa_pool_set_region`).
     max_receive_bytes: "bytes" = 268_435_456 in 1 ..= 1_099_511_627_776;
-    /// Bytes of incoming messages that are being received from one peer, without those that wait for the application.
+    /// Bytes of messages being received from one peer, without messages that wait for the
+    /// application.
     max_receive_bytes_per_peer: "bytes" = 134_217_728 in 1 ..= 1_099_511_627_776;
-    /// Bytes of incoming messages that are being received from one host, without those that wait for the application. A
-    /// host is an IPv4 address, or a /64 of IPv6; all peers behind a NAT are one host. A request beyond is refused. A value
-    /// above `max_receive_bytes` has no effect.
+    /// Bytes of messages being received from one host, without messages that wait for the
+    /// application. A host is an IPv4 address, or a /64 of IPv6; all peers behind a NAT are one
+    /// host. A request beyond the limit is refused. A value above `max_receive_bytes` has no
+    /// effect.
     ///
     /// Chosen by us: half of all, so that no host takes the room of the others (CAP-18).
     max_receive_bytes_per_host: "bytes" = 134_217_728 in 1 ..= 1_099_511_627_776;
@@ -273,8 +284,8 @@ parameters! {
     max_client_rpcs: "RPCs" = 65_536 in 1 ..= 16_777_216;
     /// RPCs that may be live with this endpoint as server.
     max_server_rpcs: "RPCs" = 65_536 in 1 ..= 16_777_216;
-    /// RPCs that may be live with the clients of one host (an IPv4 address, or a /64 of IPv6). A request beyond is refused. A
-    /// value above `max_server_rpcs` has no effect.
+    /// RPCs that may be live with the clients of one host (an IPv4 address, or a /64 of IPv6). A
+    /// request beyond is refused. A value above `max_server_rpcs` has no effect.
     ///
     /// Chosen by us: half of all, so that no host takes the room of the others (CAP-18).
     max_server_rpcs_per_host: "RPCs" = 32_768 in 1 ..= 16_777_216;
@@ -282,11 +293,12 @@ parameters! {
     ///
     /// Kernel: `peer_net_max` 10,000 (HM `homa_peer.c` `homa_peer_gc`).
     max_peers: "peers" = 10_000 in 1 ..= 10_000_000;
-    /// Peers at one host (an IPv4 address, or a /64 of IPv6). A client beyond displaces the idlest of them, and is refused if
-    /// all are busy. Peers that this endpoint calls are not limited by it. A value above `max_peers` has no effect.
+    /// Peers at one host (an IPv4 address, or a /64 of IPv6). A client beyond displaces the idlest
+    /// of them, and is refused if all are busy. Peers that this endpoint calls are not limited by
+    /// it. A value above `max_peers` has no effect.
     ///
-    /// Chosen by us: half of all, so that no host takes the room of the others, and enough for the machines behind a
-    /// NAT or the pods of a node (CAP-18).
+    /// Chosen by us: half of all, so that no host takes the room of the others, and enough for the
+    /// machines behind a NAT or the pods of a node (CAP-18).
     max_peers_per_host: "peers" = 5_000 in 1 ..= 10_000_000;
     /// A peer idle for less than this is never forgotten.
     ///
@@ -301,9 +313,10 @@ parameters! {
     ///
     /// Chosen by us; see `docs/spec/at-most-once.md`.
     max_dormant_sessions: "sessions" = 100_000 in 0 ..= 100_000_000;
-    /// Answers per millisecond to senders that have shown no session: session challenges, refusals, RPC_UNKNOWN. Beyond, an
-    /// endpoint that is behind with reading drops the packet, and its sender tries again. A host (an IPv4 address, or a /64 of
-    /// IPv6) gets at most a quarter of them. An endpoint that keeps up answers everybody.
+    /// Answers per millisecond to senders that have shown no session: session challenges, refusals,
+    /// RPC_UNKNOWN. Beyond, an endpoint that is behind with reading drops the packet, and its
+    /// sender tries again. A host (an IPv4 address, or a /64 of IPv6) gets at most a quarter of
+    /// them. An endpoint that keeps up answers everybody.
     ///
     /// Chosen by us: they take a fifth of a core where an answer takes 10 us (BAD-10).
     unproven_answers_per_ms: "answers" = 20 in 1 ..= 1_000_000;
@@ -330,10 +343,10 @@ impl Config {
         self.0.profile
     }
 
-    /// Returns the cutoffs for traffic to this host until they have been measured: for each of eight levels, the
-    /// longest message whose unscheduled packets use it. 0 leaves a level to scheduled packets; the
-    /// lowest level that is not 0 has no limit in effect. With fewer levels in use, the highest
-    /// entries count.
+    /// Returns the cutoffs for traffic to this host until they have been measured: for each of
+    /// eight levels, the longest message whose unscheduled packets use it. 0 leaves a level to
+    /// scheduled packets; the lowest level that is not 0 has no limit in effect. With fewer levels
+    /// in use, the highest entries count.
     ///
     /// Kernel: `unsched_cutoffs` (HM `homa_utils.c` `homa_init`).
     #[must_use]
@@ -349,19 +362,22 @@ impl Config {
         &self.0.priority_map
     }
 
-    /// Returns the highest priority level, which control packets use and at which missing bytes are requested
-    /// (HM `homa_incoming.c` `homa_request_retrans`, `homa_outgoing.c` `__homa_xmit_control`, PRIO-5).
+    /// Returns the highest priority level, used for control packets and for requested
+    /// retransmissions (HM `homa_incoming.c` `homa_request_retrans`, `homa_outgoing.c`
+    /// `__homa_xmit_control`, PRIO-5).
     #[must_use]
     pub const fn highest_priority(&self) -> u8 {
         self.0.num_priorities as u8 - 1
     }
 
-    /// Returns whether senders say how many granted bytes wait with them, and receivers make use of it (GRANT-15).
+    /// Returns whether senders report their backlog of granted bytes, and receivers use it
+    /// (GRANT-15).
     pub(crate) fn informs(&self) -> bool {
         self.informed_incoming() > 0 && self.profile() == Profile::Udp
     }
 
-    /// Whether the network has one level, and this endpoint learns what to leave on the way in it (PRIO-16, GRANT-20).
+    /// Whether the network has one level, so that this endpoint learns its limit of bytes in flight
+    /// (PRIO-16, GRANT-20).
     pub(crate) fn learns_one_level(&self) -> bool {
         self.num_priorities() == 1 && self.informs() && self.cutoffs_interval_usecs() > 0
     }
@@ -398,7 +414,7 @@ impl ConfigBuilder {
     ///
     /// # Errors
     ///
-    /// A [`ConfigError`] that names the parameter, its value and what is allowed.
+    /// A [`ConfigError`] that names the parameter, its value and the permitted range.
     pub fn build(mut self) -> Result<Config, ConfigError> {
         if self.profile == Profile::Kernel && self.max_message == Self::default().max_message {
             // The default was not chosen explicitly: a file may name the profile alone.
@@ -437,7 +453,7 @@ impl ConfigBuilder {
     }
 }
 
-/// Parameters of which the first one of each pair is at most the second one.
+/// Pairs of parameters in which the first must not exceed the second.
 const AT_MOST: [(&str, &str); 7] = [
     ("max_message", "max_send_bytes_per_peer"),
     ("max_message", "max_receive_bytes_per_peer"),
@@ -448,7 +464,8 @@ const AT_MOST: [(&str, &str); 7] = [
     ("peer_idle_secs_min", "peer_idle_secs_max"),
 ];
 
-/// Longest message that the kernel module accepts. Source: docs/reference/homa-module.md, *Packet types*.
+/// Longest message that the kernel module accepts. Source: docs/reference/homa-module.md, *Packet
+/// types*.
 pub(crate) const KERNEL_MAX_MESSAGE: u64 = 1_000_000;
 
 impl TryFrom<ConfigBuilder> for Config {

@@ -1,180 +1,223 @@
-//! The check of an RPC whose peer should be talking: asks the peer, and gives up in the end.
+//! The check of an RPC whose peer should be sending: requests the missing bytes, and gives up in
+//! the end.
 
 use super::progress::{Progress, check_progress};
 use super::suspect::{fail_unreached, interval};
 use crate::error::FailureKind;
-use crate::lifecycle::{Context, Ending, end_server};
+use crate::inbound::Inbound;
+use crate::lifecycle::{Ending, end_server};
 use crate::limits::MAX_NEED_ACK_INTERVAL;
 use crate::peer::PeerId;
-use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, State};
+use crate::protocol::Protocol;
+use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, SideState};
 use crate::time::{Instant, USEC};
 use crate::timer::MIN_RESENDS;
+use crate::tx::Output;
 use apus_wire::{Body, Profile};
 
 /// Checks an RPC whose peer should be talking.
-pub(super) fn check(cx: &mut Context, rpc: RpcKey) {
-    let now = cx.now;
-    if is_orphan(cx, rpc) {
+pub(super) fn check(
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
+    rpc: RpcKey,
+) {
+    let now = protocol.now;
+    if is_orphan(protocol, rpc) {
         // AMO-4: it waits for the reaper, and its client would not understand a question.
-        return end_server(cx, rpc, Ending::Discarded);
+        return end_server(protocol, inbound, output, rpc, Ending::Discarded);
     }
-    if !waits_for_peer(&cx.tables.rpcs, rpc) {
-        if is_left(cx, rpc) {
-            return end_server(cx, rpc, Ending::GivenUp);
+    if !waits_for_peer(&protocol.tables.rpcs, rpc) {
+        if is_left(protocol, rpc) {
+            return end_server(protocol, inbound, output, rpc, Ending::GivenUp);
         }
-        if is_doubtful(cx, rpc) {
-            cx.timers.resend_lines.join(&mut cx.tables.rpcs, rpc);
-            ask_in_turn(cx, cx.tables.rpcs[rpc].peer);
+        if is_doubtful(protocol, rpc) {
+            protocol.timers.resend_lines.join(&mut protocol.tables.rpcs, rpc);
+            ask_in_turn(protocol, inbound, output, protocol.tables.rpcs[rpc].peer);
         }
-        let entry = &mut cx.tables.rpcs[rpc];
+        let entry = &mut protocol.tables.rpcs[rpc];
         entry.hear(now);
         if let Some(message) = &mut entry.incoming {
             message.note_waiting(now);
         }
         return;
     }
-    match cx.tables.rpcs[rpc].state() {
-        State::Client(_) | State::Server(ServerState::Incoming) => check_receiver(cx, rpc),
-        State::Server(ServerState::Outgoing) => check_response(cx, rpc, now),
-        State::Server(ServerState::InService) => {
+    match protocol.tables.rpcs[rpc].state() {
+        SideState::Client(_) | SideState::Server(ServerState::Incoming) => {
+            check_receiver(protocol, inbound, output, rpc);
+        }
+        SideState::Server(ServerState::Outgoing) => {
+            check_response(protocol, inbound, output, rpc, now);
+        }
+        SideState::Server(ServerState::InService) => {
             debug_assert!(false, "TIME-2: not watched in service");
         }
     }
 }
 
 /// Whether `rpc` is a request of an earlier life of its client.
-fn is_orphan(cx: &Context, rpc: RpcKey) -> bool {
-    let entry = &cx.tables.rpcs[rpc];
-    cx.outbound.identity.profile == Profile::Udp
-        && entry
-            .server()
-            .is_some_and(|server| !cx.tables.peers[entry.peer].serving.is_current(server.session))
+fn is_orphan(protocol: &Protocol, rpc: RpcKey) -> bool {
+    let entry = &protocol.tables.rpcs[rpc];
+    protocol.config.profile() == Profile::Udp
+        && entry.server().is_some_and(|server| {
+            !protocol.tables.peers[entry.peer].serving.is_current(server.session)
+        })
 }
 
-/// DATA should arrive: asks for it, and gives up in the end (HM `homa_timer.c` `homa_timer_check_rpc`; TIME-3, TIME-4).
+/// Checks an RPC that waits for DATA: requests it, and gives up in the end (HM `homa_timer.c`
+/// `homa_timer_check_rpc`; TIME-3, TIME-4).
 ///
-/// Silence is measured up to where everything that arrived has been read: what waits in the socket is no silence. A peer
-/// that has responded with BUSY is asked half as often with each BUSY.
-fn check_receiver(cx: &mut Context, rpc: RpcKey) {
-    if check_progress(cx, rpc) == Progress::GivenUp {
+/// Silence is measured up to the last instant at which the socket was known to be empty: unread
+/// packets are no silence. Each BUSY from the peer halves the rate of requests to it.
+fn check_receiver(
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
+    rpc: RpcKey,
+) {
+    if check_progress(protocol, inbound, output, rpc) == Progress::GivenUp {
         return;
     }
-    let (silent, timeout) = (cx.silence(rpc), cx.config.timeout_usecs() * USEC);
-    if silent >= timeout && asks(cx, rpc, timeout) >= MIN_RESENDS {
-        give_up(cx, rpc, silent);
+    let (silent, timeout) = (protocol.silence(rpc), protocol.config.timeout_usecs() * USEC);
+    if silent >= timeout && asks(protocol, rpc, timeout) >= MIN_RESENDS {
+        give_up(protocol, inbound, output, rpc, silent);
         return;
     }
-    if !is_due(cx, rpc) {
+    if !is_due(protocol, rpc) {
         return;
     }
-    cx.timers.resend_lines.join(&mut cx.tables.rpcs, rpc);
-    ask_in_turn(cx, cx.tables.rpcs[rpc].peer);
+    protocol.timers.resend_lines.join(&mut protocol.tables.rpcs, rpc);
+    ask_in_turn(protocol, inbound, output, protocol.tables.rpcs[rpc].peer);
 }
 
-/// Returns how often the peer was asked about `rpc`, or about others of the peer's RPCs while this one waited for its turn and
-/// nothing came: among thousands, a turn of its own comes after the timeout (TIME-4).
-fn asks(cx: &Context, rpc: RpcKey, timeout: u64) -> u32 {
-    let entry = &cx.tables.rpcs[rpc];
-    let read_up_to = cx.timers.arrears.read_up_to(cx.now);
-    entry.asks.max(cx.tables.peers[entry.peer].resends.unanswered_for(read_up_to, timeout))
+/// Returns the number of requests to the peer about `rpc`, or about other RPCs while this one
+/// waited for its turn and no packet arrived: among thousands, its own turn follows after the
+/// timeout (TIME-4).
+fn asks(protocol: &Protocol, rpc: RpcKey, timeout: u64) -> u32 {
+    let entry = &protocol.tables.rpcs[rpc];
+    let read_up_to = protocol.timers.arrears.read_up_to(protocol.now);
+    entry.asks.max(protocol.tables.peers[entry.peer].resends.unanswered_for(read_up_to, timeout))
 }
 
-/// Sends RESENDs to `peer` for those that wait to ask, as many as its burst has room for (TIME-6).
-fn ask_in_turn(cx: &mut Context, peer: PeerId) {
-    let read_up_to = cx.timers.arrears.read_up_to(cx.now);
-    let (interval, most) = (interval(cx, peer), cx.timers.resend_interval.most());
-    while cx.tables.peers[peer].resends.may_ask(read_up_to, interval, most) {
-        let rpcs = &mut cx.tables.rpcs;
-        let Some(rpc) = cx.timers.resend_lines.take_first(rpcs, peer) else { return };
-        let receives =
-            matches!(rpcs[rpc].state(), State::Client(_) | State::Server(ServerState::Incoming));
-        // What it lacked may have come meanwhile.
-        if receives && waits_for_peer(&cx.tables.rpcs, rpc) && is_due(cx, rpc) {
-            cx.sender().request_missing(rpc);
-            cx.inbound.granter.silence(&mut cx.tables.rpcs, rpc);
-        } else if is_doubtful(cx, rpc) {
-            cx.sender().ask_whether_known(rpc);
+/// Sends RESENDs to `peer` for the RPCs in its line, as many as its burst has room for (TIME-6).
+fn ask_in_turn(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Output, peer: PeerId) {
+    let read_up_to = protocol.timers.arrears.read_up_to(protocol.now);
+    let (interval, most) = (interval(protocol, peer), protocol.timers.resend_interval.most());
+    while protocol.tables.peers[peer].resends.may_ask(read_up_to, interval, most) {
+        let rpcs = &mut protocol.tables.rpcs;
+        let Some(rpc) = protocol.timers.resend_lines.take_first(rpcs, peer) else { return };
+        let receives = matches!(
+            rpcs[rpc].state(),
+            SideState::Client(_) | SideState::Server(ServerState::Incoming)
+        );
+        // The missing bytes may have arrived in the meantime.
+        if receives && waits_for_peer(&protocol.tables.rpcs, rpc) && is_due(protocol, rpc) {
+            output.request_missing(protocol, rpc);
+            inbound.granter.silence(&mut protocol.tables.rpcs, rpc);
+        } else if is_doubtful(protocol, rpc) {
+            output.ask_whether_known(protocol, rpc);
         }
     }
 }
 
-/// Whether `rpc` is a request that waits for grants of this endpoint, and its client, asked about others, has answered nothing for
-/// the timeout (TIME-4): each in turn would have a GRANT, and wait as long.
-fn is_left(cx: &Context, rpc: RpcKey) -> bool {
-    cx.tables.rpcs[rpc].state() == State::Server(ServerState::Incoming)
-        && asks(cx, rpc, cx.config.timeout_usecs() * USEC) >= MIN_RESENDS
+/// Whether `rpc` is a request that waits for grants of this endpoint, and its client has not
+/// answered about its other requests for the timeout (TIME-4). Otherwise each request in turn would
+/// receive a GRANT and wait as long.
+fn is_left(protocol: &Protocol, rpc: RpcKey) -> bool {
+    protocol.tables.rpcs[rpc].state() == SideState::Server(ServerState::Incoming)
+        && asks(protocol, rpc, protocol.config.timeout_usecs() * USEC) >= MIN_RESENDS
 }
 
-/// Whether `rpc` is a request that waits for grants of this endpoint, and its client has disclaimed another one since it was
-/// last asked about this one (TIME-15). The client may have been restarted, and each of its requests would be granted
-/// needlessly, for a resend interval.
-fn is_doubtful(cx: &Context, rpc: RpcKey) -> bool {
-    let entry = &cx.tables.rpcs[rpc];
-    entry.state() == State::Server(ServerState::Incoming)
-        && cx.tables.peers[entry.peer].disclaimed.is_some_and(|at| entry.asked < at)
-        && !waits_for_peer(&cx.tables.rpcs, rpc)
+/// Whether `rpc` is a request that waits for grants of this endpoint, and its client has disclaimed
+/// another one since the last question about this one (TIME-15). The client may have restarted;
+/// without the question, each of its requests would be granted needlessly, for a resend interval.
+fn is_doubtful(protocol: &Protocol, rpc: RpcKey) -> bool {
+    let entry = &protocol.tables.rpcs[rpc];
+    entry.state() == SideState::Server(ServerState::Incoming)
+        && protocol.tables.peers[entry.peer].disclaimed.is_some_and(|at| entry.asked < at)
+        && !waits_for_peer(&protocol.tables.rpcs, rpc)
 }
 
-/// Whether the peer has been silent about `rpc` for long enough to be asked, and was not asked lately (TIME-3).
-fn is_due(cx: &Context, rpc: RpcKey) -> bool {
-    let entry = &cx.tables.rpcs[rpc];
-    let since = cx.timers.arrears.read_up_to(cx.now).since(entry.asked);
-    let asked_lately = entry.asks > 0 && since < interval(cx, entry.peer);
-    cx.silence(rpc) >= cx.rto(rpc) && !asked_lately
+/// Whether the peer has been silent about `rpc` for long enough, and the last request to it was not
+/// recent (TIME-3).
+fn is_due(protocol: &Protocol, rpc: RpcKey) -> bool {
+    let entry = &protocol.tables.rpcs[rpc];
+    let since = protocol.timers.arrears.read_up_to(protocol.now).since(entry.asked);
+    let asked_lately = entry.asks > 0 && since < interval(protocol, entry.peer);
+    protocol.silence(rpc) >= protocol.rto(rpc) && !asked_lately
 }
 
-/// The peer has been silent for `silent` nanoseconds although it was asked.
-fn give_up(cx: &mut Context, rpc: RpcKey, silent: u64) {
-    cx.observation.metrics.recovery.rpc_timeouts += 1;
-    let entry = &cx.tables.rpcs[rpc];
+/// Ends an RPC after `silent` nanoseconds of silence, in which the peer did not answer requests.
+fn give_up(
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
+    rpc: RpcKey,
+    silent: u64,
+) {
+    output.observation.metrics.recovery.rpc_timeouts += 1;
+    let entry = &protocol.tables.rpcs[rpc];
     match &entry.side {
         Side::Client(_) => {
             let silent_ms = u32::try_from(silent / 1_000_000).unwrap_or(u32::MAX);
-            let resends = asks(cx, rpc, cx.config.timeout_usecs() * USEC);
-            // What answers there next may be another server.
+            let resends = asks(protocol, rpc, protocol.config.timeout_usecs() * USEC);
+            // The next host at this address may be another server.
             let peer = entry.peer;
-            cx.tables.peers[peer].calls.forget_session();
-            if cx.outbound.identity.profile == Profile::Kernel {
-                // Should it come back, it would wait for grants forever.
-                cx.sender().disown(rpc);
+            protocol.tables.peers[peer].calls.forget_session();
+            if output.outbound.identity.profile == Profile::Kernel {
+                // If the server returned, it would wait for grants forever.
+                output.disown(protocol, rpc);
             }
             // The last RESEND did not leave this host.
-            let refused = cx.timers.suspicions.is_refused_since(peer, cx.tables.rpcs[rpc].asked);
+            let refused =
+                protocol.timers.suspicions.is_refused_since(peer, protocol.tables.rpcs[rpc].asked);
             let silent = FailureKind::PeerSilent { silent_ms, resends };
-            fail_unreached(cx, rpc, if refused { FailureKind::NotPermitted } else { silent });
+            fail_unreached(
+                protocol,
+                inbound,
+                output,
+                rpc,
+                if refused { FailureKind::NotPermitted } else { silent },
+            );
         }
         // BAD-6: part of a request. It was not executed, and may be sent again.
-        Side::Server(_) => end_server(cx, rpc, Ending::GivenUp),
+        Side::Server(_) => end_server(protocol, inbound, output, rpc, Ending::GivenUp),
     }
 }
 
-/// A response waits for its acknowledgment (HM `homa_timer.c` `homa_timer_check_rpc`, TIME-9), or for GRANTs of a
-/// client that may have gone: asks it, less and less often, and forgets the response in the end
-/// (docs/reference/homa-module.md, *Known holes*).
-fn check_response(cx: &mut Context, rpc: RpcKey, now: Instant) {
-    let entry = &cx.tables.rpcs[rpc];
+/// Checks a response that waits for its acknowledgment (HM `homa_timer.c` `homa_timer_check_rpc`,
+/// TIME-9), or for GRANTs of a client that may have disappeared: asks the client, at growing
+/// intervals, and finally forgets the response (docs/reference/homa-module.md, *Known holes*).
+fn check_response(
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
+    rpc: RpcKey,
+    now: Instant,
+) {
+    let entry = &protocol.tables.rpcs[rpc];
     let Some(message) = &entry.outgoing else { return };
-    let read_up_to = cx.timers.arrears.read_up_to(now);
+    let read_up_to = protocol.timers.arrears.read_up_to(now);
     let since = message.last_sent.max(entry.heard);
-    let limit = u32::try_from(cx.config.need_ack_limit()).unwrap_or(u32::MAX);
-    let peer = &mut cx.tables.peers[entry.peer];
-    // The peer may have been asked about other RPCs in turn.
+    let limit = u32::try_from(protocol.config.need_ack_limit()).unwrap_or(u32::MAX);
+    let peer = &mut protocol.tables.peers[entry.peer];
+    // NEED_ACKs about other RPCs of the peer count, since they are sent in turn.
     let asks = entry.asks.max(peer.need_ack.rounds());
-    if asks >= limit && read_up_to.since(since) >= cx.config.timeout_usecs() * USEC {
-        cx.observation.metrics.recovery.need_acks_exhausted += 1;
-        end_server(cx, rpc, Ending::Discarded);
+    if asks >= limit && read_up_to.since(since) >= protocol.config.timeout_usecs() * USEC {
+        output.observation.metrics.recovery.need_acks_exhausted += 1;
+        end_server(protocol, inbound, output, rpc, Ending::Discarded);
         return;
     }
-    let first = cx.timers.resend_interval.least(cx.config.need_ack_usecs());
-    let most = cx.timers.resend_interval.most();
+    let first = protocol.timers.resend_interval.least(protocol.config.need_ack_usecs());
+    let most = protocol.timers.resend_interval.most();
     let rto = peer.rtt.rto(first, most);
     let asked_before = entry.asks.saturating_add(entry.put_off);
     let wait = rto.saturating_mul(1 << asked_before.min(16)).min(MAX_NEED_ACK_INTERVAL);
     let last = if entry.asks == 0 { since } else { entry.asked };
     if read_up_to.since(last) >= wait && peer.need_ack.may_ask(read_up_to, rto) {
         peer.need_ack.sent(now);
-        cx.tables.rpcs[rpc].ask(now);
-        cx.sender().control(rpc, Body::NeedAck);
+        protocol.tables.rpcs[rpc].ask(now);
+        output.control(protocol, rpc, Body::NeedAck);
     }
 }
 
@@ -185,9 +228,9 @@ fn waits_for_peer(rpcs: &Rpcs, rpc: RpcKey) -> bool {
     match (entry.state(), &entry.outgoing, &entry.incoming) {
         // This endpoint's own bytes have not all left.
         (_, Some(message), _) if message.is_sendable() || message.has_resend() => false,
-        // A message of which everything granted has arrived waits for grants of this endpoint.
-        (State::Client(ClientState::Incoming), _, Some(message))
-        | (State::Server(_), None, Some(message)) => {
+        // A message whose granted bytes have all arrived waits for grants of this endpoint.
+        (SideState::Client(ClientState::Incoming), _, Some(message))
+        | (SideState::Server(_), None, Some(message)) => {
             message.gaps(message.granted()).next().is_some()
         }
         _ => true,

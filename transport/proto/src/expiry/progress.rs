@@ -1,18 +1,22 @@
-//! Messages that stop arriving, whatever their senders say: they give back the room that they do not use.
+//! Messages that stop arriving, whatever their senders report: they return their unused room.
 //!
-//! A sender that is asked for missing bytes may answer BUSY, for as long as it likes: an honest one has shorter messages to
-//! send first. That is no silence (TIME-4), but it must not cost others their room (CAP-8).
+//! A sender may answer requests for missing bytes with BUSY, as long as it likes: an honest one has
+//! shorter messages to send first. That is no silence (TIME-4), but it must not cost others their
+//! room (CAP-8).
 
 use super::suspect::interval;
-use crate::lifecycle::{Context, Ending, end_server};
+use crate::inbound::Inbound;
+use crate::lifecycle::{Ending, end_server};
 use crate::limits::STALLED_INTERVALS;
+use crate::protocol::Protocol;
 use crate::rpc::{RpcKey, Side};
 use crate::time::USEC;
+use crate::tx::Output;
 
-/// What became of a message that should be arriving.
+/// The result of a progress check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It goes on.
+    /// The RPC continues.
     Live,
     /// It was a request that was given up, and has ended.
     GivenUp,
@@ -20,24 +24,30 @@ pub(super) enum Progress {
 
 /// Checks the progress of the incoming message of `rpc`, some of which its sender may transmit.
 ///
-/// After [`STALLED_INTERVALS`] without progress, the message gives back the room for what has not arrived. A request that
-/// made none for `timeout_usecs` is given up if others found no room lately: it was not executed, and its client may send it
-/// again, as if it had been silent (BAD-6). One goes at a time, so that no more go than are needed.
-pub(super) fn check_progress(cx: &mut Context, rpc: RpcKey) -> Progress {
-    let peer = cx.tables.rpcs[rpc].peer;
-    let interval = interval(cx, peer);
-    let entry = &mut cx.tables.rpcs[rpc];
+/// After [`STALLED_INTERVALS`] without progress, the message returns the room for its missing
+/// bytes. A request without progress for `timeout_usecs` is given up if others recently lacked
+/// room: it was not executed, and its client may send it again, as after silence (BAD-6). One
+/// request is given up at a time, so that no more are than needed.
+pub(super) fn check_progress(
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
+    rpc: RpcKey,
+) -> Progress {
+    let peer = protocol.tables.rpcs[rpc].peer;
+    let interval = interval(protocol, peer);
+    let entry = &mut protocol.tables.rpcs[rpc];
     let Some(message) = &mut entry.incoming else { return Progress::Live };
-    let idle = cx.timers.arrears.read_up_to(cx.now).since(message.progressed());
+    let idle = protocol.timers.arrears.read_up_to(protocol.now).since(message.progressed());
     if idle < STALLED_INTERVALS * interval {
         return Progress::Live;
     }
-    let admission = &mut cx.observation.metrics.admission;
-    if cx.inbound.budget.receive.give_back(&mut cx.tables.peers, peer, message) {
+    let admission = &mut output.observation.metrics.admission;
+    if inbound.budget.receive.give_back(&mut protocol.tables.peers, peer, message) {
         admission.stalled_messages += 1;
     }
-    let is_over = idle >= cx.config.timeout_usecs() * USEC;
-    if !is_over || !cx.inbound.budget.receive.lacked_room(cx.now, STALLED_INTERVALS * interval) {
+    let is_over = idle >= protocol.config.timeout_usecs() * USEC;
+    if !is_over || !inbound.budget.receive.lacked_room(protocol.now, STALLED_INTERVALS * interval) {
         return Progress::Live;
     }
     match entry.side {
@@ -45,8 +55,8 @@ pub(super) fn check_progress(cx: &mut Context, rpc: RpcKey) -> Progress {
         Side::Client(_) => Progress::Live,
         Side::Server(_) => {
             admission.stalled_requests_given_up += 1;
-            end_server(cx, rpc, Ending::GivenUp);
-            cx.inbound.budget.receive.room_was_made();
+            end_server(protocol, inbound, output, rpc, Ending::GivenUp);
+            inbound.budget.receive.room_was_made();
             Progress::GivenUp
         }
     }

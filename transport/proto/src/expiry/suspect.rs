@@ -1,128 +1,151 @@
-//! Peers that packets may not reach, according to the system or the network: asked, and given up if they stay silent.
+//! Peers reported unreachable by the system or the network: asked, and given up if they stay
+//! silent.
 
 use crate::error::{Execution, FailureKind, RpcError};
-use crate::lifecycle::{Context, fail_client, fail_client_with};
+use crate::inbound::Inbound;
+use crate::lifecycle::{fail_client, fail_client_with};
 use crate::peer::PeerId;
-use crate::rpc::{Rpc, RpcKey, ServerState, Side, State};
+use crate::protocol::Protocol;
+use crate::rpc::{Rpc, RpcKey, ServerState, Side, SideState};
 use crate::time::Instant;
 use crate::timer::Suspicion;
+use crate::tx::Output;
 use apus_wire::Body;
 
 /// Peers that one call checks.
 const CHECKS_PER_CALL: usize = 16;
 
-/// Part of the resend interval after which a check is repeated that came before everything had been read.
+/// Fraction of the resend interval after which a check is repeated if unread packets remained.
 const READING_PART: u64 = 4;
 
-/// Asks a suspected peer about one of the RPCs that the report concerns. Returns whether there is one.
-pub(crate) fn ask(cx: &mut Context, peer: PeerId, port: Option<u16>) -> bool {
+/// Asks a suspected peer about an RPC that the report concerns. Returns whether one exists.
+pub(crate) fn ask(
+    protocol: &mut Protocol,
+    output: &mut Output,
+    peer: PeerId,
+    port: Option<u16>,
+) -> bool {
     let asked = |(rpc, entry): (RpcKey, &Rpc)| concerns(entry, port).then_some(rpc);
-    let Some(rpc) = cx.tables.rpcs_with(peer).find_map(asked) else { return false };
-    let now = cx.now;
-    let entry = &cx.tables.rpcs[rpc];
+    let Some(rpc) = protocol.tables.rpcs_with(peer).find_map(asked) else { return false };
+    let now = protocol.now;
+    let entry = &protocol.tables.rpcs[rpc];
     if entry.asks > 0 && entry.asked == now {
         // Asked for its silence already.
         return true;
     }
     match entry.side {
         // Whatever the server answers shows that it is alive: BUSY, DATA, RPC_UNKNOWN.
-        Side::Client(_) => _ = cx.sender().request_missing(rpc),
+        Side::Client(_) => _ = output.request_missing(protocol, rpc),
         Side::Server(_) => {
-            cx.tables.peers[peer].need_ack.sent(now);
-            cx.tables.rpcs[rpc].ask(now);
-            cx.sender().control(rpc, Body::NeedAck);
+            protocol.tables.peers[peer].need_ack.sent(now);
+            protocol.tables.rpcs[rpc].ask(now);
+            output.control(protocol, rpc, Body::NeedAck);
         }
     }
     true
 }
 
-/// Checks the peers whose time has come (RPC-14).
-pub(super) fn check_suspects(cx: &mut Context) {
+/// Checks the suspected peers that are due (RPC-14).
+pub(super) fn check_suspects(protocol: &mut Protocol, output: &mut Output) {
     for _ in 0..CHECKS_PER_CALL {
-        let Some((peer, suspicion)) = cx.timers.suspicions.due(cx.now) else { return };
-        if cx.tables.peers.get_mut(peer).is_none() {
-            cx.timers.suspicions.forget(peer);
+        let Some((peer, suspicion)) = protocol.timers.suspicions.due(protocol.now) else { return };
+        if protocol.tables.peers.get_mut(peer).is_none() {
+            protocol.timers.suspicions.forget(peer);
             continue;
         }
-        check(cx, peer, suspicion);
+        check(protocol, output, peer, suspicion);
     }
 }
 
-fn check(cx: &mut Context, peer: PeerId, suspicion: Suspicion) {
-    let now = cx.now;
-    let interval = interval(cx, peer);
+fn check(protocol: &mut Protocol, output: &mut Output, peer: PeerId, suspicion: Suspicion) {
+    let now = protocol.now;
+    let interval = interval(protocol, peer);
     let Suspicion { port, since, asked, reason, .. } = suspicion;
-    if is_heard(cx, peer, port, since) {
-        cx.observation.metrics.recovery.unreachable_refuted += 1;
-        cx.timers.suspicions.forget(peer);
+    if is_heard(protocol, peer, port, since) {
+        output.observation.metrics.recovery.unreachable_refuted += 1;
+        protocol.timers.suspicions.forget(peer);
         return;
     }
-    // What waits in the socket is no silence.
-    if cx.timers.arrears.read_up_to(now).since(asked) < interval {
-        cx.timers.suspicions.postpone(peer, now.plus(interval / READING_PART), None);
+    // Unread packets are no silence.
+    if protocol.timers.arrears.read_up_to(now).since(asked) < interval {
+        protocol.timers.suspicions.postpone(peer, now.plus(interval / READING_PART), None);
         return;
     }
     if !suspicion.was_asked_enough() {
-        if ask(cx, peer, port) {
-            cx.timers.suspicions.postpone(peer, now.plus(interval), Some(now));
+        if ask(protocol, output, peer, port) {
+            protocol.timers.suspicions.postpone(peer, now.plus(interval), Some(now));
         } else {
-            cx.timers.suspicions.forget(peer);
+            protocol.timers.suspicions.forget(peer);
         }
         return;
     }
-    cx.timers.suspicions.forget(peer);
-    // What answers there next is not the server that gave the session.
-    cx.tables.peers[peer].calls.forget_session();
+    protocol.timers.suspicions.forget(peer);
+    // The next host at this address may not be the server that offered the session.
+    protocol.tables.peers[peer].calls.forget_session();
     let ends = |(rpc, entry): (RpcKey, &Rpc)| {
         (concerns(entry, port) && entry.started <= asked).then_some(rpc)
     };
-    cx.timers.reaper.unreachable(cx.tables.rpcs_with(peer).filter_map(ends), reason);
+    protocol.timers.reaper.unreachable(protocol.tables.rpcs_with(peer).filter_map(ends), reason);
 }
 
 /// Returns whether a packet of the peer, or of this port of it, has arrived after `since`.
-fn is_heard(cx: &Context, peer: PeerId, port: Option<u16>, since: Instant) -> bool {
+fn is_heard(protocol: &Protocol, peer: PeerId, port: Option<u16>, since: Instant) -> bool {
     if port.is_none() {
-        return cx.tables.peers[peer].heard > since;
+        return protocol.tables.peers[peer].heard > since;
     }
     let heard = |(_, entry): (RpcKey, &Rpc)| {
         concerns(entry, port) && entry.heard > since && entry.heard > entry.started
     };
-    cx.tables.rpcs_with(peer).any(heard)
+    protocol.tables.rpcs_with(peer).any(heard)
 }
 
 /// Returns for how long a peer may stay silent after a question.
-pub(crate) fn interval(cx: &Context, peer: PeerId) -> u64 {
-    let bounds = cx.timers.resend_interval;
-    let least = bounds.least(cx.config.resend_interval_usecs());
-    cx.tables.peers[peer].rtt.rto(least, bounds.most())
+pub(crate) fn interval(protocol: &Protocol, peer: PeerId) -> u64 {
+    let bounds = protocol.timers.resend_interval;
+    let least = bounds.least(protocol.config.resend_interval_usecs());
+    protocol.tables.peers[peer].rtt.rto(least, bounds.most())
 }
 
-/// Returns whether a report about `port` of its peer concerns this RPC: calls, and responses that the client may not have.
-/// A request that is being received or served ends by other timers.
+/// Returns whether a report about `port` of its peer concerns this RPC: calls, and responses that
+/// the client may not have. A request that is being received or served ends by other timers.
 fn concerns(entry: &Rpc, port: Option<u16>) -> bool {
-    let waits = matches!(entry.state(), State::Client(_) | State::Server(ServerState::Outgoing));
+    let waits =
+        matches!(entry.state(), SideState::Client(_) | SideState::Server(ServerState::Outgoing));
     waits && port.is_none_or(|port| entry.peer_port == port)
 }
 
-/// Notes that a DATA packet of the call `rpc` was returned by the network, or not accepted by the system. If no packet of
-/// the request has left twice, the server cannot have all of it, and a failure says so (AMO-5).
-pub(crate) fn note_returned(cx: &mut Context, rpc: RpcKey) {
-    let entry = &cx.tables.rpcs[rpc];
+/// Records that the network returned a DATA packet of the call `rpc`, or the system refused it. If
+/// no packet of the request was sent twice, the server cannot have all of it, and a failure states
+/// that (AMO-5).
+pub(crate) fn note_returned(protocol: &mut Protocol, rpc: RpcKey) {
+    let entry = &protocol.tables.rpcs[rpc];
     let once = entry.outgoing.as_ref().is_some_and(|message| !message.resent);
     if once && entry.client().is_some() {
-        cx.timers.suspicions.note_returned(rpc);
+        protocol.timers.suspicions.note_returned(rpc);
     }
 }
 
-/// A call fails because packets do not reach the server. If a packet of the request was returned and none left twice, the
-/// server has not executed it.
-pub(super) fn fail_unreached(cx: &mut Context, rpc: RpcKey, kind: FailureKind) {
-    let Some(entry) = cx.tables.rpcs.get(rpc) else { return };
+/// A call fails because packets do not reach the server. If a packet of the request was returned
+/// and none left twice, the server has not executed it.
+pub(super) fn fail_unreached(
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
+    rpc: RpcKey,
+    kind: FailureKind,
+) {
+    let Some(entry) = protocol.tables.rpcs.get(rpc) else { return };
     let once = entry.outgoing.as_ref().is_some_and(|message| !message.resent);
     let unheard = entry.heard <= entry.started;
-    if once && unheard && cx.timers.suspicions.was_returned(rpc) {
-        fail_client_with(cx, rpc, RpcError { kind, execution: Execution::NotExecuted });
+    if once && unheard && protocol.timers.suspicions.was_returned(rpc) {
+        fail_client_with(
+            protocol,
+            inbound,
+            output,
+            rpc,
+            RpcError { kind, execution: Execution::NotExecuted },
+        );
     } else {
-        fail_client(cx, rpc, kind);
+        fail_client(protocol, inbound, output, rpc, kind);
     }
 }

@@ -1,11 +1,12 @@
-//! The granted bytes that are on their way, over all messages.
+//! The backlog: granted bytes in flight, over all messages.
 
-/// Granted and not received bytes, bounded by `max_incoming` (HM `homa_grant.c` `homa_grant_try_send`, GRANT-5).
+/// Granted and not received bytes, bounded by `max_incoming` (HM `homa_grant.c`
+/// `homa_grant_try_send`, GRANT-5).
 #[derive(Debug)]
 pub(super) struct Backlog {
     bytes: u64,
     limit: u64,
-    /// What other transports that share `max_incoming` have on the way.
+    /// Bytes in flight to other transports that share `max_incoming`.
     elsewhere: u64,
     /// Number of transports that share `max_incoming`, this one included.
     sharers: u64,
@@ -16,7 +17,8 @@ impl Backlog {
         Self { bytes: 0, limit, elsewhere: 0, sharers: 1 }
     }
 
-    /// `sharers` transports share `max_incoming`, and the others have `elsewhere` bytes on the way (GRANT-14).
+    /// Sets the number of transports that share `max_incoming`, and the bytes in flight to the
+    /// others (GRANT-14).
     pub(super) const fn share(&mut self, sharers: u64, elsewhere: u64) {
         self.sharers = sharers;
         self.elsewhere = elsewhere;
@@ -32,11 +34,12 @@ impl Backlog {
         self.bytes = self.bytes - u64::from(old) + u64::from(new);
     }
 
-    /// Bytes that may be granted now (GRANTER-3). Unscheduled bytes and senders that wake up count but are
-    /// not asked, so that the backlog may lie above the limit for a while.
+    /// Bytes that may be granted now (GRANTER-3). Unscheduled bytes and senders that wake up count
+    /// without a check, so the backlog may exceed the limit for a while.
     ///
-    /// A transport that shares the limit may always grant its part, and at least `step`: nothing tells it when the
-    /// others have less on the way, so a message without a GRANT would wait forever (GRANT-14).
+    /// A transport that shares the limit may always grant its part, and at least `step`: it is not
+    /// notified when the others have fewer bytes in flight, so a message without a GRANT would wait
+    /// forever (GRANT-14).
     pub(super) fn room(&self, step: u32) -> u32 {
         let shared = self.limit.saturating_sub(self.elsewhere);
         let part = (self.limit / self.sharers).max(u64::from(step)).min(self.limit);

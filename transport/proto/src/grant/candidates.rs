@@ -1,13 +1,14 @@
 //! The messages that wait for grants, and which of them are active.
 //!
-//! A message's *rank in its peer* is its position in SRPT order among the waiting messages of the same peer. The active
-//! messages are the first ones by (rank in the peer, bytes missing, age): no peer has a second active message while another
-//! waiting peer has none (HM `homa_grant.c` `homa_grant_find_victim`), and otherwise the shortest remaining come first, ties
-//! going to the older (HM `homa_grant.c` `homa_grant_outranks`). Requirements GRANT-2, GRANT-3.
+//! A message's *rank in its peer* is its position in SRPT order among the waiting messages of the
+//! same peer. The active messages are the first by (rank in the peer, bytes missing, age): no peer
+//! has a second active message while another waiting peer has none (HM `homa_grant.c`
+//! `homa_grant_find_victim`), and otherwise the shortest remaining are first, ties broken by age
+//! (HM `homa_grant.c` `homa_grant_outranks`). Requirements GRANT-2, GRANT-3.
 //!
 //! # Invariants
 //!
-//! - **CANDIDATES-1** `heads` holds the first message of each peer that has one, and nothing else.
+//! - **CANDIDATES-1** `heads` holds exactly the first message of each peer that has one.
 //! - **CANDIDATES-2** `by_birth` holds the same messages as `by_peer`.
 
 use crate::peer::PeerId;
@@ -35,7 +36,8 @@ pub(super) struct Candidates {
     by_birth: BTreeSet<(u64, RpcKey)>,
 }
 
-/// The messages of one peer. Usually there is one, whose key changes with every packet: replacing it costs nothing.
+/// The messages of one peer. Usually there is one, whose key changes with every packet: replacing
+/// it is free.
 #[derive(Debug)]
 enum Row {
     One(Key),
@@ -148,8 +150,9 @@ impl Candidates {
         self.by_birth.len()
     }
 
-    /// All peers have their first message in `active` already; adds second ones, third ones, and so
-    /// on until `limit` is reached. There are fewer than `limit` peers, hence the work is bounded.
+    /// All peers have their first message in `active` already; adds second messages, third
+    /// messages, and further ones until `limit` is reached. There are fewer than `limit` peers,
+    /// hence the work is bounded.
     fn select_higher_ranks(&self, limit: usize, active: &mut SmallVec<[Key; 8]>) {
         let mut rows: SmallVec<[_; 8]> =
             self.heads.iter().map(|(_, peer)| self.by_peer[*peer].iter().skip(1)).collect();

@@ -18,8 +18,8 @@ impl Elsewhere {
         is_news
     }
 
-    /// Leaves those of the active messages that are among the first `limit` of the host, in SRPT order, and the first one in
-    /// any case. Returns how many messages are active on the host.
+    /// Keeps the active messages that are among the first `limit` of the host in SRPT order, and
+    /// the first one in any case. Returns the number of active messages of the host.
     pub(super) fn narrow(&self, active: &mut SmallVec<[Key; 8]>, limit: usize) -> usize {
         let fits =
             active.iter().enumerate().take_while(|(rank, key)| self.rank(*rank, key) < limit);
@@ -28,8 +28,8 @@ impl Elsewhere {
         (active.len() + self.0.len()).clamp(active.len(), limit.max(1))
     }
 
-    /// Returns the position on the host, in SRPT order, of the message with this position here. Of equal messages, the one
-    /// here is first.
+    /// Returns the position on the host, in SRPT order, of the message with this position here.
+    /// Ties go to the message here.
     pub(super) fn rank(&self, here: usize, key: &Key) -> usize {
         here + self.0.partition_point(|missing| *missing < key.missing)
     }

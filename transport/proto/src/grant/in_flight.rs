@@ -1,26 +1,28 @@
-//! The bytes on their way from senders that say how many of them wait there.
+//! Bytes in flight from senders that report their backlog.
 //!
-//! A receiver that cannot see which senders are busy grants to several, so that its link does not idle, and pays with queues
-//! in the switch before it. A sender that says how many granted bytes wait with it (WIRE-34) is *informed about*: what waits
-//! there fills no queue and is not counted, and so the rest can be limited to little more than what keeps the link full.
-//! Source: SIRD (NSDI 2025), whose senders say with a bit that they are busy; docs/networks.md.
+//! A receiver that cannot see which senders are busy grants to several, so that its link does not
+//! idle, and pays with queues in the switch before it. If a sender reports how many granted bytes
+//! wait with it (WIRE-34), its message is *informed about*: waiting bytes fill no queue and are not
+//! counted, so the rest can be limited to little more than the link needs to stay full. Source:
+//! SIRD (NSDI 2025), whose senders report with a bit that they are busy; docs/networks.md.
 //!
 //! # Invariants
 //!
-//! - **INFLIGHT-1** `bytes` is the sum of the shares over all incoming messages, and `grantable` the part of it that
-//!   belongs to candidates.
+//! - **INFLIGHT-1** `bytes` is the sum of the shares over all incoming messages, and `grantable`
+//!   the part of it that belongs to candidates.
 
 use crate::config::Config;
 use crate::rpc::InFlightShare;
 
-/// The bytes on their way, and their limits (GRANT-15).
+/// The bytes in flight, and their limits (GRANT-15).
 #[derive(Debug)]
 pub(super) struct InFlight {
-    /// `informed_incoming`, or what was learned instead; 0 if nothing is counted.
+    /// `informed_incoming`, or its learned replacement; 0 if nothing is counted.
     wanted: u64,
-    /// With one level: what the link carries in a round-trip time, as `informed_incoming` says it.
+    /// With one level: the bytes that the link carries in a round-trip time, derived from
+    /// `informed_incoming`.
     round_trip: Option<u64>,
-    /// `wanted`, or `max_incoming` if it is less.
+    /// The smaller of `wanted` and `max_incoming`.
     limit: u64,
     bytes: u64,
     grantable: u64,
@@ -33,15 +35,16 @@ impl InFlight {
         Self { wanted, round_trip, limit: wanted, bytes: 0, grantable: 0 }
     }
 
-    /// Unscheduled bytes leave `free` thousandths of the link. Returns whether limits follow from that (GRANT-20);
-    /// [`InFlight::set_max_incoming`] must be called then.
+    /// Unscheduled bytes leave `free` thousandths of the link. Returns whether limits follow from
+    /// that (GRANT-20); [`InFlight::set_max_incoming`] must be called then.
     pub(super) fn set_free(&mut self, free: u64) -> bool {
         let Some(round_trip) = self.round_trip else { return false };
         self.wanted = (round_trip * free.clamp(LEAST_FREE, 1_000) / 1_000).max(1);
         true
     }
 
-    /// All messages together may be granted `bytes`: more than that is never on the way, and a step of more would never fit.
+    /// Sets the limit on granted bytes of all messages together: more are never in flight, and a
+    /// longer step would never fit.
     pub(super) fn set_max_incoming(&mut self, bytes: u64) {
         self.limit = self.wanted.min(bytes);
     }
@@ -51,12 +54,13 @@ impl InFlight {
         self.wanted > 0
     }
 
-    /// Bytes that may be on the way: `informed_incoming`, what was learned instead, or `max_incoming` if it is less.
+    /// Most bytes in flight: `informed_incoming`, its learned replacement, or `max_incoming` if it
+    /// is less.
     pub(super) fn limit(&self) -> u32 {
         u32::try_from(self.limit).unwrap_or(u32::MAX)
     }
 
-    /// `max_incoming` bytes, or fewer if less may be on the way.
+    /// The smaller of `max_incoming` and the limit of bytes in flight.
     pub(super) fn cap(&self, max_incoming: u64) -> u64 {
         if self.is_on() { max_incoming.min(self.limit) } else { max_incoming }
     }
@@ -66,19 +70,20 @@ impl InFlight {
         u32::try_from(self.limit.div_ceil(STEPS)).unwrap_or(u32::MAX)
     }
 
-    /// The part of `waiting` bytes at a sender that its message has too much: one step may wait, since GRANTs come in steps.
+    /// The excess of `waiting` bytes at the sender of a message: one step may wait there, since
+    /// GRANTs are issued in steps.
     pub(super) fn excess(&self, waiting: u32) -> u32 {
         waiting.saturating_sub(self.step())
     }
 
-    /// The share of a message with `outstanding` granted and not received bytes, of which `waiting` were at its sender: no more than
-    /// the limit, whatever is announced (GRANT-16).
+    /// The share of a message with `outstanding` granted and not received bytes, of which `waiting`
+    /// were at its sender: at most the limit, whatever the message announces (GRANT-16).
     pub(super) fn share(&self, outstanding: u32, waiting: u32, grantable: bool) -> InFlightShare {
         let bytes = outstanding.saturating_sub(self.excess(waiting)).min(self.limit());
         InFlightShare { bytes, grantable }
     }
 
-    /// A message that had the share `old` has `new` from now on. Returns whether there is more room.
+    /// Replaces the share `old` of a message by `new`. Returns whether room was freed.
     pub(super) fn change(&mut self, old: InFlightShare, new: InFlightShare) -> bool {
         let grantable =
             |share: InFlightShare| if share.grantable { u64::from(share.bytes) } else { 0 };
@@ -96,10 +101,11 @@ impl InFlight {
         self.bytes - self.grantable
     }
 
-    /// Bytes that a message may be granted if it and those before it have `upto` bytes on the way.
+    /// Bytes that a message may be granted if it and the messages before it have `upto` bytes in
+    /// flight.
     ///
-    /// A message that is shorter than all others so gets its first GRANT although the others have all they may have: half of
-    /// the limit is left for this. It overtakes them by its priority.
+    /// A message that is shorter than all others so gets its first GRANT although the others have
+    /// all they may have: half of the limit is left for this. It overtakes them by its priority.
     pub(super) fn room(&self, upto: u64) -> u32 {
         let most = self.limit + self.limit / 2;
         let room = self.limit.saturating_sub(upto).min(most.saturating_sub(self.bytes));
@@ -107,10 +113,12 @@ impl InFlight {
     }
 }
 
-/// `informed_incoming` is this number of tenths of what the link carries in a round-trip time, as its description says.
+/// `informed_incoming` is this number of tenths of the bytes that the link carries in a round-trip
+/// time, as its description states.
 const ROUND_TRIP_TENTHS: u64 = 18;
 
-/// Thousandths of the link that are left to granted bytes at least. Chosen by us: long messages must move on in any case.
+/// Thousandths of the link that are left to granted bytes at least. Chosen by us: long messages
+/// must move on in any case.
 const LEAST_FREE: u64 = 100;
 
 /// A step is one part in this number of the limit. Chosen by us: two packets of 1.5 kB at 10
@@ -152,7 +160,8 @@ mod tests {
         assert_eq!((in_flight.bytes, in_flight.grantable), (0, 0));
     }
 
-    /// Found by the swarm: a sixth of such a limit never fitted into `max_incoming`, and nothing was granted at all.
+    /// Found by the swarm: a sixth of such a limit never fitted into `max_incoming`, so no message
+    /// was granted anything.
     #[test]
     fn the_limit_is_no_more_than_max_incoming() {
         let mut in_flight = in_flight();

@@ -1,14 +1,16 @@
-//! Congestion marks: how much each sender may have on the way where links inside the fabric are congested.
+//! Congestion marks: limits for senders whose packets meet congested links inside the fabric.
 //!
-//! A receiver sees its own link, and what senders say about theirs. A link between switches shows itself by marks only (ECN,
-//! RFC 3168), which scheduled packets may get. For each sender whose packets were marked there is a limit of granted bytes on the
-//! way, which follows the marked share as the window of DCTCP does (SIGCOMM 2010, section 3.3). Without marks there is no limit.
-//! Source: SIRD (NSDI 2025), whose credit per sender has this second loop; docs/networks.md.
+//! A receiver sees its own link, and the backlogs that senders report. A congested link between
+//! switches shows only by marks (ECN, RFC 3168) on scheduled packets. Each sender whose packets
+//! were marked has a limit of granted bytes in flight, which follows the marked share as the window
+//! of DCTCP does (SIGCOMM 2010, section 3.3). Without marks there is no limit. Source: SIRD (NSDI
+//! 2025), whose credit per sender has this second loop; docs/networks.md.
 //!
 //! # Invariants
 //!
-//! - **MARKS-1** The bytes on the way of a sender are the sum of `on_way` of its incoming messages.
-//! - **MARKS-2** A limit is never less than `marked_incoming`, nor than a step of a sixth of the most that a sender may have.
+//! - **MARKS-1** The bytes in flight of a sender are the sum of `on_way` of its incoming messages.
+//! - **MARKS-2** A limit is never less than `marked_incoming`, nor than a step of a sixth of the
+//!   most that a sender may have.
 
 use super::in_flight::STEPS;
 use crate::config::Config;
@@ -19,16 +21,14 @@ use slotmap::SecondaryMap;
 /// The limits of all senders (GRANT-18).
 #[derive(Debug)]
 pub(super) struct Marks {
-    /// `marked_incoming`; 0 if marks are not heeded.
+    /// `marked_incoming`; 0 if marks are ignored.
     least: u32,
-    /// What a sender has on the way at most, without marks.
+    /// Most bytes in flight of a sender without marks.
     most: u32,
     senders: SecondaryMap<PeerId, Sender>,
-    /// Whether the packet that is being handled was marked.
-    packet_is_marked: bool,
 }
 
-/// What is known about a sender.
+/// The state of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sender {
     on_way: u64,
@@ -41,7 +41,7 @@ struct Limit {
     bytes: u32,
     /// Estimate of the marked share, in parts of [`WHOLE`].
     share: u32,
-    /// Scheduled bytes that have arrived since the last update, and the marked ones of them.
+    /// Scheduled bytes that have arrived since the last update, and the marked part of them.
     arrived: u32,
     marked: u32,
 }
@@ -50,17 +50,18 @@ struct Limit {
 const WHOLE: u32 = 1 << 16;
 /// Weight of the newest share: one part in this number (DCTCP, section 3.4).
 const GAIN: u32 = 16;
-/// Bytes by which a limit grows when nothing of it was marked. Chosen by us: a packet of Ethernet, as TCP's windows grow.
+/// Bytes by which a limit grows after a window without marks. Chosen by us: a packet of Ethernet,
+/// as TCP's windows grow.
 const GROWTH: u32 = 1_500;
 
 impl Limit {
-    /// The limit of a sender that may have `most` bytes on the way, when its first packet is marked.
+    /// The limit of a sender that may have `most` bytes in flight, when its first packet is marked.
     const fn first(most: u32) -> Self {
         Self { bytes: most, share: WHOLE, arrived: 0, marked: 0 }
     }
 
-    /// Counts a packet of `bytes` scheduled bytes. The first marked one lowers the limit at once, to no less than `least`; a window
-    /// without marks raises it.
+    /// Counts a packet of `bytes` scheduled bytes. The first marked one lowers the limit at once,
+    /// to no less than `least`; a window without marks raises it.
     fn count(&mut self, bytes: u32, is_marked: bool, least: u32) {
         if is_marked {
             if self.marked == 0 {
@@ -86,34 +87,29 @@ impl Marks {
     pub(super) fn new(config: &Config) -> Self {
         let least = u32::try_from(config.marked_incoming()).unwrap_or(u32::MAX);
         let senders = SecondaryMap::new();
-        Self { least, most: 0, senders, packet_is_marked: false }
+        Self { least, most: 0, senders }
     }
 
-    /// A sender has `bytes` on the way at most, whatever is marked.
+    /// Sets the most bytes in flight of a sender without marks.
     pub(super) fn set_most(&mut self, bytes: u64) {
         self.most = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
-    /// Whether marks are heeded.
+    /// Whether marks are used.
     pub(super) const fn is_on(&self) -> bool {
         self.least > 0
     }
 
-    /// The packet that is handled next was marked, or was not.
-    pub(super) const fn set_packet_mark(&mut self, is_marked: bool) {
-        self.packet_is_marked = is_marked;
-    }
-
-    /// The least that a sender may always have on the way (MARKS-2).
+    /// Smallest limit of a sender (MARKS-2).
     fn floor(&self) -> u32 {
         self.least.max(self.most.div_ceil(STEPS as u32)).max(1)
     }
 
-    /// `bytes` scheduled bytes have arrived from a sender in the packet that is being handled. Returns whether its limit has become
-    /// higher.
-    pub(super) fn arrived(&mut self, peer: PeerId, bytes: u32) -> bool {
-        let (is_marked, floor, most) = (self.packet_is_marked, self.floor(), self.most);
-        // Without `marked_incoming` there are none.
+    /// Counts a packet from `peer` with `bytes` scheduled bytes. Returns whether the limit of
+    /// `peer` has risen.
+    pub(super) fn arrived(&mut self, peer: PeerId, bytes: u32, is_marked: bool) -> bool {
+        let (floor, most) = (self.floor(), self.most);
+        // Without `marked_incoming` no senders are stored.
         let Some(sender) = self.senders.get_mut(peer) else { return false };
         if is_marked && sender.limit.is_none() {
             sender.limit = Some(Limit::first(most));
@@ -122,14 +118,15 @@ impl Marks {
         let before = limit.bytes;
         limit.count(bytes, is_marked, floor);
         let is_higher = limit.bytes > before;
-        // The share is forgotten with it: it was that of another time.
+        // The marked share is dropped with the limit: it is out of date.
         if limit.bytes > most {
             sender.limit = None;
         }
         is_higher
     }
 
-    /// A message of `peer` that had `old` bytes on the way has `new` from now on. Returns whether there is more room.
+    /// Replaces the bytes in flight of a message of `peer`, `old`, by `new`. Returns whether room
+    /// was freed.
     pub(super) fn change(&mut self, peer: PeerId, old: u32, new: u32) -> bool {
         if old == new || !self.is_on() {
             return false;
@@ -141,19 +138,20 @@ impl Marks {
         new < old && sender.limit.is_some()
     }
 
-    /// The limit of `peer`; `None` if nothing limits it.
+    /// The limit of `peer`, if it has one.
     pub(super) fn limit(&self, peer: PeerId) -> Option<u32> {
         self.senders.get(peer)?.limit.map(|limit| limit.bytes)
     }
 
-    /// Bytes that may be granted to messages of `peer`; `None` if nothing limits them.
+    /// Bytes that may be granted to messages of `peer`; `None` without a limit.
     pub(super) fn room(&self, peer: PeerId) -> Option<u32> {
         let sender = self.senders.get(peer)?;
         let room = u64::from(sender.limit?.bytes).saturating_sub(sender.on_way);
         Some(u32::try_from(room).unwrap_or(u32::MAX))
     }
 
-    /// The bytes on the way of a message: granted and not received, without those that wait at its sender.
+    /// The bytes in flight of a message: granted and not received, without those that wait at its
+    /// sender.
     pub(super) fn on_way(&self, message: &MessageIn, waiting: Option<u32>) -> u32 {
         if self.is_on() { message.outstanding().saturating_sub(waiting.unwrap_or(0)) } else { 0 }
     }
@@ -171,11 +169,10 @@ mod tests {
         (marks, SlotMap::with_key().insert(()))
     }
 
-    /// Packets of 1,500 bytes arrive; returns what may be on the way then.
+    /// Packets of 1,500 bytes arrive; returns the room for bytes in flight afterwards.
     fn arrive(marks: &mut Marks, peer: PeerId, packets: u32, are_marked: bool) -> Option<u32> {
-        marks.set_packet_mark(are_marked);
         for _ in 0..packets {
-            marks.arrived(peer, 1_500);
+            marks.arrived(peer, 1_500, are_marked);
         }
         marks.room(peer)
     }
@@ -227,9 +224,10 @@ mod tests {
         let mut marks = Marks::new(&Config::default());
         let peer = SlotMap::with_key().insert(());
         marks.change(peer, 0, 6_000);
-        marks.set_packet_mark(true);
         assert!(
-            !marks.arrived(peer, 1_500) && marks.room(peer).is_none() && marks.senders.is_empty()
+            !marks.arrived(peer, 1_500, true)
+                && marks.room(peer).is_none()
+                && marks.senders.is_empty()
         );
     }
 }

@@ -1,28 +1,32 @@
 //! Grants: which sender may transmit, and how far.
 //!
-//! The receiver schedules: a message longer than its unscheduled bytes continues only as far as GRANTs allow. At any time a few
-//! messages are *active*: the shortest remaining ones, spread over peers ([`candidates`]). Each active message may have a
-//! window of granted bytes on the way ([`window`]), all messages together no more than `max_incoming` ([`backlog`]), and a
-//! small share goes to the oldest message, so that the longest do not starve ([`oldest`]). If senders say how many granted
-//! bytes wait with them, what is on the way without those is limited further ([`in_flight`]).
+//! The receiver schedules: a message longer than its unscheduled bytes continues only as far as
+//! GRANTs allow. At any time a few messages are *active*: the shortest remaining ones, spread over
+//! peers ([`candidates`]). Each active message may have a window of granted bytes in flight
+//! ([`window`]), all messages together at most `max_incoming` ([`backlog`]), and the oldest message
+//! receives a small share, so that the longest do not starve ([`oldest`]). If senders report how
+//! many granted bytes wait with them, the other bytes in flight are limited further
+//! ([`in_flight`]).
 //!
 //! Data that arrives only marks its message; [`Granter::run`] decides once per batch of packets, so
-//! that a message gets at most one GRANT per batch (HM `homa_grant.c` `homa_grant_check_rpc`, GRANT-6).
+//! that a message gets at most one GRANT per batch (HM `homa_grant.c` `homa_grant_check_rpc`,
+//! GRANT-6).
 //!
 //! # Invariants
 //!
-//! - **GRANTER-1** (GRANT-12) A message is among the candidates exactly if it is not fully granted, is not
-//!   silent and does not wait for room ([`parked`]).
-//! - **GRANTER-2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
-//!   the silent ones excepted.
+//! - **GRANTER-1** (GRANT-12) A message is among the candidates exactly if it is not fully granted,
+//!   is not silent and does not wait for room ([`parked`]).
+//! - **GRANTER-2** The backlog is the sum of the outstanding bytes of all messages that ever needed
+//!   a GRANT, except silent ones.
 //! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`.
-//! - **GRANTER-4** A message in `content` is due no GRANT as long as no data arrives for it and the same number of
-//!   messages is active: what it may be granted depends on nothing else (GRANT-4).
-//! - **GRANTER-5** (CAP-20) While messages wait for room, one message is assured of its room, unless memory has not enough
-//!   for that. Those that wait take turns, by age.
+//! - **GRANTER-4** A message in `content` is due no GRANT as long as no data arrives for it and the
+//!   same number of messages is active: what it may be granted depends on nothing else (GRANT-4).
+//! - **GRANTER-5** (CAP-20) While messages wait for room, one message is assured of its room,
+//!   unless memory has not enough for that. Those that wait take turns, by age.
 //!
-//! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming` back until data arrives
-//! again. Chosen by us, because the kernel lets eight dead senders hold all grants until they time out.
+//! GRANT-10: a message whose sender has fallen silent gives its slot and its share of
+//! `max_incoming` back until data arrives again. Chosen by us, because the kernel lets eight dead
+//! senders hold all grants until they time out.
 
 mod backlog;
 mod candidates;
@@ -62,31 +66,32 @@ pub(crate) struct Granter {
     window: Window,
     max_active: usize,
     elsewhere: Elsewhere,
-    /// Bytes that the active messages lack, as other transports of the host learn.
+    /// Missing bytes of the active messages, published to other transports of the host.
     active_here: SmallVec<[u32; 8]>,
     /// Whether `max_incoming` is computed from the link's rate and the socket's buffer.
     follows_link: bool,
     /// Bytes that the link carries in [`INCOMING_MICROS`].
     link_bytes: u64,
-    /// The part of the socket's buffer that granted bytes may fill; as many as there are, if nothing is known about it.
+    /// The part of the socket's buffer that granted bytes may fill; unlimited if its size is
+    /// unknown.
     buffer_share: u64,
     /// Messages for which data has arrived since the last run.
     touched: Vec<RpcKey>,
     /// Whether anything has changed since the last run.
     dirty: bool,
-    /// Active messages that had all they want when [`Granter::content_among`] messages were active: most
-    /// packets concern one message, and the others need not be checked (GRANTER-4).
+    /// Active messages that had all they want when [`Granter::content_among`] messages were active:
+    /// most packets concern one message, and the others need not be checked (GRANTER-4).
     content: SmallVec<[RpcKey; 8]>,
     content_among: usize,
     parked: Parked,
 }
 
-/// Granted bytes may fill the socket's buffer up to one part in this number. Chosen by us: a quarter is for unscheduled bytes
-/// (PRIO-12), and the system counts its own structures, too.
+/// Granted bytes may fill the socket's buffer up to one part in this number. Chosen by us: a
+/// quarter is for unscheduled bytes (PRIO-12), and the system counts its own structures, too.
 const BUFFER_PART: u64 = 2;
 
-/// Messages that are tried at once when one must be assured of its room. Some cannot be: they are short, or lack more than is
-/// free.
+/// Messages that are tried at once when one must be assured of its room. Some cannot be: they are
+/// short, or lack more than is free.
 const ASSURE_TRIES: usize = 16;
 
 /// A GRANT to be sent.
@@ -101,7 +106,8 @@ pub(crate) struct Decision {
 /// The priority of granted bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// By the rank of their message in SRPT order among the active ones (HM `homa_grant.c` `homa_grant_priority`).
+    /// The rank of the message in SRPT order among the active ones (HM `homa_grant.c`
+    /// `homa_grant_priority`).
     Scheduled {
         /// Position in SRPT order, 0 for the shortest.
         rank: usize,
@@ -179,7 +185,8 @@ impl Granter {
         self.content.clear();
     }
 
-    /// `bytes` bytes have arrived without a GRANT in `nanos` nanoseconds. With one level, granted ones get the rest (GRANT-20).
+    /// Reports `bytes` bytes that arrived without a GRANT in `nanos` nanoseconds. With one level,
+    /// granted bytes get the rest (GRANT-20).
     pub(crate) fn note_unscheduled(&mut self, bytes: u64, nanos: u64) {
         let carried = (nanos / USEC).saturating_mul(self.link_bytes) / INCOMING_MICROS;
         let free = carried.saturating_sub(bytes) / (carried / 1_000).max(1);
@@ -189,8 +196,8 @@ impl Granter {
         }
     }
 
-    /// `rpc`'s incoming message has received `bytes` new bytes, or may receive from now on; `waiting` says how many wait
-    /// at its sender.
+    /// Handles `bytes` new bytes of `rpc`'s incoming message, or the message's first packet;
+    /// `waiting` is the backlog that its sender reports.
     pub(crate) fn data_arrived(
         &mut self,
         rpcs: &mut Rpcs,
@@ -219,17 +226,19 @@ impl Granter {
         }
     }
 
-    /// The packets that are handled from now on were marked by a switch, or were not.
-    pub(crate) const fn set_packet_mark(&mut self, is_marked: bool) {
-        self.marks.set_packet_mark(is_marked);
-    }
-
-    /// A packet of `rpc`'s incoming message has arrived, with `bytes` new bytes from `offset` on: counts its mark, if it has left by a
-    /// GRANT (GRANT-18). [`Granter::data_arrived`] follows.
-    pub(crate) fn count_mark(&mut self, rpcs: &Rpcs, rpc: RpcKey, offset: u32, bytes: u32) {
+    /// Counts the mark of a packet of `rpc`'s incoming message with `bytes` new bytes from `offset`
+    /// on, if a GRANT has permitted it (GRANT-18). [`Granter::data_arrived`] follows.
+    pub(crate) fn count_mark(
+        &mut self,
+        rpcs: &Rpcs,
+        rpc: RpcKey,
+        offset: u32,
+        bytes: u32,
+        is_marked: bool,
+    ) {
         let entry = &rpcs[rpc];
         if entry.incoming.as_ref().is_some_and(|message| offset >= message.unscheduled()) {
-            self.dirty |= self.marks.arrived(entry.peer, bytes);
+            self.dirty |= self.marks.arrived(entry.peer, bytes, is_marked);
         }
     }
 
@@ -263,7 +272,8 @@ impl Granter {
         self.dirty || !self.touched.is_empty() || self.parked.has_more()
     }
 
-    /// Gives the GRANTs that are due, at most one per message, to `send`; the messages' limits are raised already.
+    /// Gives the GRANTs that are due, at most one per message, to `send`; the messages' limits are
+    /// raised already.
     pub(crate) fn run(
         &mut self,
         rpcs: &mut Rpcs,
@@ -290,7 +300,7 @@ impl Granter {
         touched.clear();
         self.touched = touched;
         let mut granted: SmallVec<[RpcKey; 8]> = SmallVec::new();
-        // Once more whenever a message has got all it needs: its slot goes to the next one.
+        // Repeat whenever a message becomes fully granted: its slot passes to the next candidate.
         loop {
             self.dirty = false;
             self.grant_active(rpcs, room, metrics, &mut granted, &mut send);
@@ -300,7 +310,8 @@ impl Granter {
         }
     }
 
-    /// Grants the oldest message's share and then, in SRPT order, all active messages that are not in `granted` yet.
+    /// Grants the oldest message's share and then, in SRPT order, all active messages that are not
+    /// in `granted` yet.
     fn grant_active(
         &mut self,
         rpcs: &mut Rpcs,
@@ -323,7 +334,7 @@ impl Granter {
         }
         let mut content: SmallVec<[RpcKey; 8]> = SmallVec::new();
         let mut without_room: SmallVec<[RpcKey; 8]> = SmallVec::new();
-        // Bytes on the way of this message and those before it.
+        // Bytes in flight of this message and those before it.
         let mut upto = self.in_flight.granted_through();
         for (rank, key) in active.iter().enumerate() {
             let before = upto;
@@ -345,7 +356,7 @@ impl Granter {
                     let rank = self.elsewhere.rank(rank, key).min(together - 1);
                     let level = Level::Scheduled { rank, active: together };
                     send(Decision { rpc: key.rpc, offset, level });
-                    // What it has more now.
+                    // Its growth.
                     upto = before + u64::from(rpcs[key.rpc].grant.in_flight.bytes);
                 }
             }
@@ -368,13 +379,14 @@ impl Granter {
         self.refresh(rpcs, rpc);
     }
 
-    /// `rpc`'s message, which was taken out of the parked ones, is tried again.
+    /// Retries `rpc`'s message, which was removed from the parked ones.
     fn unpark(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
         rpcs[rpc].grant.parked = false;
         self.refresh(rpcs, rpc);
     }
 
-    /// If messages wait for room, one of them gets all it needs, in turn, unless a message has that already (GRANTER-5).
+    /// If messages wait for room, one of them gets all it needs, in turn, unless a message has that
+    /// already (GRANTER-5).
     fn assure_one(
         &mut self,
         rpcs: &mut Rpcs,
@@ -401,8 +413,8 @@ impl Granter {
         self.candidates.len() + self.parked.len()
     }
 
-    /// `sharers` transports share `max_incoming`, this one included, and the others have granted `elsewhere` bytes that
-    /// they have not received (GRANT-14).
+    /// `sharers` transports share `max_incoming`, this one included, and the others have granted
+    /// `elsewhere` bytes that they have not received (GRANT-14).
     pub(crate) const fn share(&mut self, sharers: u64, elsewhere: u64) {
         self.backlog.share(sharers, elsewhere);
     }
@@ -417,9 +429,10 @@ impl Granter {
         &self.active_here
     }
 
-    /// The terms of a message, if those of messages whose senders say nothing are `usual` (GRANT-15).
+    /// The terms of a message, if messages without a reported backlog have `usual` (GRANT-15).
     ///
-    /// No more waits than is outstanding: packets that were reordered, or a lie, may say so, and nothing would ever be granted.
+    /// Cap the reported backlog at the outstanding bytes; a reordered or forged report could
+    /// otherwise block grants forever.
     fn terms_of(&self, entry: &Rpc, usual: Terms) -> Terms {
         let (Some(waiting), Some(message)) = (entry.grant.at_sender, &entry.incoming) else {
             return usual;

@@ -1,13 +1,16 @@
-//! The oldest message's share of the grants, with which the longest messages make progress while shorter ones keep arriving.
+//! The oldest message's share of the grants, so that the longest messages make progress while
+//! shorter ones keep arriving.
 
 use super::window::Window;
 use crate::config::Config;
 use crate::message::MessageIn;
 
-/// A share of the granted bytes goes to the oldest message (HM `homa_grant.c` `homa_grant_check_fifo`, GRANT-8).
+/// The share of granted bytes reserved for the oldest message (HM `homa_grant.c`
+/// `homa_grant_check_fifo`, GRANT-8).
 ///
-/// The kernel gives one increment per interval of link time. Here the share is earned by the scheduled bytes that arrive: under
-/// load, when it matters, this is the same, and it needs neither a timer nor the rate of the link.
+/// The kernel gives one increment per interval of link time. Here the share is earned by the
+/// scheduled bytes that arrive: under load, when it matters, this is the same, and it needs neither
+/// a timer nor the rate of the link.
 #[derive(Debug)]
 pub(super) struct OldestShare {
     /// Bytes out of 1000.
@@ -21,7 +24,8 @@ pub(super) struct OldestShare {
     pending: u32,
 }
 
-/// Part of `max_incoming` that one increment is at most. Source: the kernel's 50,000 of 400,000 bytes.
+/// Part of `max_incoming` that one increment is at most. Source: the kernel's 50,000 of 400,000
+/// bytes.
 const PART: u64 = 8;
 
 /// No increment is less: a full packet, and the least that `fifo_grant_increment` can be.
@@ -39,8 +43,8 @@ impl OldestShare {
         }
     }
 
-    /// All messages together may be granted `bytes`. An increment overtakes what others have been granted and delays
-    /// them: on a link that is a hundred times slower, it must be smaller.
+    /// Sets the limit on granted bytes of all messages together. An increment overtakes the grants
+    /// of others and delays them: on a link that is a hundred times slower, it must be smaller.
     pub(super) fn set_max_incoming(&mut self, bytes: u64) {
         self.increment = (bytes / PART).max(SHORTEST).min(self.longest) as u32;
     }
@@ -53,7 +57,8 @@ impl OldestShare {
 
     /// Bytes that the oldest message should be granted now; `None` if its share is not due.
     ///
-    /// A message that already has its window and two increments on the way gets nothing: its sender does not use them.
+    /// A message that already has its window and two increments in flight gets no further one: its
+    /// sender does not use them.
     pub(super) fn due(&mut self, message: &MessageIn, window: u32) -> Option<u32> {
         let enough = window.saturating_add(2 * self.increment);
         if message.outstanding() > enough {
@@ -77,8 +82,8 @@ impl OldestShare {
 mod tests {
     use super::*;
 
-    /// HM `homa_grant.c` `homa_grant_check_fifo`: 5 % means one increment of 50,000 bytes for each 1,000,000 that
-    /// arrive.
+    /// HM `homa_grant.c` `homa_grant_check_fifo`: 5 % means one increment of 50,000 bytes for each
+    /// 1,000,000 that arrive.
     #[test]
     fn the_share_is_earned_by_arriving_bytes() {
         let mut share = OldestShare::new(&Config::default());

@@ -1,13 +1,15 @@
-//! The messages that found no room in the receive budget: they are not active until there is more.
+//! Parked messages, which found no room in the receive budget: they are inactive until room is
+//! freed.
 //!
-//! Otherwise a few messages of a host that has reached its limit would have all the places of the active ones, and nothing
-//! would be granted to others.
+//! Otherwise a few messages of a host at its limit would occupy all active slots, and other hosts
+//! would receive no grants.
 //!
 //! # Invariants
 //!
-//! - **PARKED-1** A message is here exactly if `parked` of its [`GrantEntry`](crate::rpc::GrantEntry) is set.
-//! - **PARKED-2** When there is more room, each message that is here is tried once, a few in each run: in the order of age,
-//!   beginning behind the one that was tried last.
+//! - **PARKED-1** A message is here exactly if `parked` of its
+//!   [`GrantEntry`](crate::rpc::GrantEntry) is set.
+//! - **PARKED-2** When room is freed, each parked message is retried once, a few in each run, in
+//!   order of age, starting after the last one retried.
 
 use crate::rpc::RpcKey;
 use std::collections::BTreeSet;
@@ -35,7 +37,7 @@ impl Parked {
         self.by_birth.remove(&(birth, rpc));
     }
 
-    /// There is more room: all are to be tried.
+    /// Room was freed: retry all.
     pub(super) fn retry_all(&mut self) {
         self.left = self.by_birth.len();
     }
@@ -64,7 +66,7 @@ impl Parked {
         self.by_birth.len()
     }
 
-    /// The oldest one that is younger than the last one, or else the oldest of all.
+    /// The oldest message younger than the last one retried, or else the oldest of all.
     fn next(&self) -> Option<(u64, RpcKey)> {
         let mut younger = self.by_birth.range((Bound::Excluded(self.last), Bound::Unbounded));
         younger.next().or_else(|| self.by_birth.first()).copied()

@@ -3,8 +3,8 @@
 use crate::config::Config;
 use crate::message::MessageIn;
 
-/// The window of granted and not received bytes of a message (HM `homa_grant.c` `homa_grant_update_sysctl_deps`,
-/// GRANT-4), and the step in which it moves.
+/// The window of granted and not received bytes of a message (HM `homa_grant.c`
+/// `homa_grant_update_sysctl_deps`, GRANT-4), and the step by which it moves.
 #[derive(Debug)]
 pub(super) struct Window {
     /// Fixed size, or 0.
@@ -43,10 +43,12 @@ impl Window {
 
     /// Window of each of `active` messages.
     ///
-    /// One share of `max_incoming` stays free, so that a new, shorter message can be granted at once.
+    /// One share of `max_incoming` stays free, so that a new, shorter message can be granted at
+    /// once.
     pub(super) fn bytes(&self, active: usize) -> u32 {
         let divided = self.max_incoming / (active as u64 + 1);
-        // More than `max_incoming` is never granted, and a step of half of more is never worthwhile.
+        // More than `max_incoming` is never granted, and a step of half of more is never
+        // worthwhile.
         let bytes = if self.fixed > 0 { self.fixed.min(self.max_incoming) } else { divided };
         u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
     }
@@ -56,21 +58,23 @@ impl Window {
         self.increment.min(self.bytes(1).div_ceil(2))
     }
 
-    /// GRANT-13: the offset from which further grants count: the granted bytes, or the received ones if they are more
-    /// (a packet that starts below the limit may go beyond it, HM `homa_outgoing.c` `homa_xmit_data`).
+    /// GRANT-13: the offset from which further grants count: the granted bytes, or the received
+    /// bytes if those are more (a packet that starts below the limit may end beyond it, HM
+    /// `homa_outgoing.c` `homa_xmit_data`).
     pub(super) fn base(message: &MessageIn) -> u32 {
         message.granted().max(message.received())
     }
 
-    /// Bytes by which `message` should be granted further; `None` if that is not worth a GRANT yet.
+    /// Bytes by which `message` should be granted further; `None` if they are not worth a GRANT
+    /// yet.
     pub(super) fn increase(message: &MessageIn, terms: Terms) -> Option<u32> {
         let target = message.received().saturating_add(terms.window).min(message.length());
         let wanted = target.checked_sub(Self::base(message))?;
         Self::is_worthwhile(message, terms, wanted).then_some(wanted)
     }
 
-    /// GRANT-7: whether a step of `bytes` is worth a GRANT: it ends the message, or it is long enough.
-    /// While a shorter step is postponed, more than half of the window is still on its way.
+    /// GRANT-7: whether a step of `bytes` is worth a GRANT: it completes the message, or is long
+    /// enough. While a shorter step is postponed, more than half of the window is still in flight.
     pub(super) fn is_worthwhile(message: &MessageIn, terms: Terms, bytes: u32) -> bool {
         let ends = bytes > 0 && Self::base(message) + bytes == message.length();
         ends || bytes >= terms.step
@@ -92,7 +96,8 @@ mod tests {
         assert_eq!([1, 8].map(|active| window(7_000).bytes(active)), [7_000, 7_000]);
     }
 
-    /// Found by the swarm: half of such a window never fits into `max_incoming`, and nothing was granted at all.
+    /// Found by the swarm: half of such a window never fits into `max_incoming`, so no message was
+    /// granted anything.
     #[test]
     fn a_window_is_no_larger_than_max_incoming() {
         let mut window = window(1_000_000);

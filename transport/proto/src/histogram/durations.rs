@@ -1,16 +1,17 @@
 //! Histograms of durations.
 //!
-//! Counting a duration is two additions; nothing is allocated. The fine buckets have a width of an eighth
-//! of their octave: a quantile is at most 12.5 % off, from 8 ns to 137 s. The coarse ones are those that OpenTelemetry
-//! recommends for the durations of RPCs; they are counted separately, so that they are exact.
+//! Counting a duration takes two additions and no allocation. The fine buckets have a width of an
+//! eighth of their octave: a quantile is at most 12.5 % off, from 8 ns to 137 s. The coarse buckets
+//! are OpenTelemetry's recommendation for the durations of RPCs; they are counted separately, so
+//! that they are exact.
 
 use crate::histogram::octaves::{self, PER_OCTAVE};
 
-/// Fine buckets: eight below 8 ns, then 34 octaves. What is longer counts in the last one.
+/// Fine buckets: eight below 8 ns, then 34 octaves. Longer durations count in the last bucket.
 const FINE: usize = PER_OCTAVE as usize * 35;
 
-/// Upper bounds of the coarse buckets in nanoseconds, the last one (without a bound) aside: what OpenTelemetry
-/// recommends for `rpc.client.call.duration` and `rpc.server.call.duration`.
+/// Upper bounds of the coarse buckets in nanoseconds, the last one (without a bound) aside: what
+/// OpenTelemetry recommends for `rpc.client.call.duration` and `rpc.server.call.duration`.
 pub const COARSE_BOUNDS: [u64; 14] = [
     5_000_000,
     10_000_000,
@@ -31,7 +32,8 @@ pub const COARSE_BOUNDS: [u64; 14] = [
 /// Number of coarse buckets.
 pub const COARSE_BUCKETS: usize = COARSE_BOUNDS.len() + 1;
 
-/// Returns the coarse bucket that a duration of `nanos` nanoseconds belongs to, below [`COARSE_BUCKETS`].
+/// Returns the coarse bucket that a duration of `nanos` nanoseconds belongs to, below
+/// [`COARSE_BUCKETS`].
 #[inline]
 #[must_use]
 pub fn coarse_bucket(nanos: u64) -> usize {
@@ -80,7 +82,7 @@ impl CoarseHistogram {
     }
 }
 
-/// Durations in fine buckets and in coarse ones.
+/// Durations in fine and in coarse buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DurationHistogram {
     fine: [u64; FINE],
@@ -107,8 +109,9 @@ impl DurationHistogram {
         self.coarse.add(&other.coarse);
     }
 
-    /// Returns the fine buckets that are not empty, the shortest first: the longest duration that belongs to the
-    /// bucket, in nanoseconds, and the number of durations in it. `u64::MAX` is no bound.
+    /// Returns the fine buckets that are not empty, the shortest first: the longest duration that
+    /// belongs to the bucket, in nanoseconds, and the number of durations in it. `u64::MAX` is no
+    /// bound.
     pub fn fine(&self) -> impl Iterator<Item = (u64, u64)> {
         let all = self.fine.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(index, count)| (longest(index), *count))

@@ -1,4 +1,4 @@
-//! Histograms in fixed buckets: counting a value is two additions, and nothing is allocated.
+//! Histograms in fixed buckets: counting a value takes two additions and no allocation.
 //!
 //! | | |
 //! |---|---|

@@ -1,9 +1,10 @@
-//! Buckets of which eight are in each octave: a value is known to 12.5 %.
+//! Buckets, eight in each octave: values are accurate to 12.5 %.
 
 /// Buckets in an octave.
 pub const PER_OCTAVE: u64 = 8;
 
-/// Returns the bucket of a value: the value itself below eight, then its octave and the three bits below its highest one.
+/// Returns the bucket of a value: the value itself below eight, then its octave and the three bits
+/// below its highest one.
 #[inline]
 #[must_use]
 pub const fn bucket(value: u64) -> usize {

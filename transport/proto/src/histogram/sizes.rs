@@ -1,7 +1,7 @@
 //! Histogram of message lengths.
 
-/// Messages by length, in the buckets of the kernel module (docs/reference/homa-module.md, *Metrics*): 64 of 64 bytes,
-/// then 1 KiB each up to 128 KiB, and one for what is longer.
+/// Messages by length, in the buckets of the kernel module (docs/reference/homa-module.md,
+/// *Metrics*): 64 of 64 bytes, then 1 KiB each up to 128 KiB, and one for longer messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeHistogram {
     counts: [u64; BUCKETS],
@@ -32,8 +32,8 @@ impl SizeHistogram {
         self.bytes += bytes as u64;
     }
 
-    /// Returns the buckets that are not empty, the shortest first: the longest message that belongs to the bucket, in
-    /// bytes, and the number of messages in it. `u64::MAX` is no bound.
+    /// Returns the buckets that are not empty, the shortest first: the longest message that belongs
+    /// to the bucket, in bytes, and the number of messages in it. `u64::MAX` is no bound.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         let all = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(index, count)| (longest(index), *count))
@@ -55,7 +55,7 @@ impl SizeHistogram {
 }
 
 const fn bucket(bytes: usize) -> usize {
-    // An empty message belongs to the shortest ones.
+    // An empty message counts in the shortest bucket.
     let last = bytes.saturating_sub(1);
     if last < SHORT_MAX {
         last / SHORT

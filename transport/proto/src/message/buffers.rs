@@ -1,15 +1,16 @@
 //! The memory of long messages, which is used again when the application has dropped them.
 //!
-//! Allocators return memory of hundreds of kilobytes to the system and request it anew, and every
-//! page of it then costs a fault: a third of the cost of receiving a message. So a reference to a
-//! delivered message is kept, and when it has become the only one, the memory serves the next
-//! message. Source: measured by us (`lab/log`).
+//! Allocators return memory of hundreds of kilobytes to the system and request it again, and every
+//! page then costs a fault: a third of the cost of receiving a message. Therefore a reference to
+//! each delivered message is kept, and once it is the only one, its memory serves the next message.
+//! Source: measured by us (`lab/log`).
 //!
 //! # Invariants
 //!
-//! - **BUFFERS-1** Memory that the application can still see is not written to: only the last reference gives
-//!   it back ([`Bytes::try_into_mut`]).
-//! - **BUFFERS-2** (CAP-14) At most [`MAX_KEPT_BYTES`] are kept, and nothing after a second without long messages.
+//! - **BUFFERS-1** Memory that the application can still see is not written to: only the last
+//!   reference gives it back ([`Bytes::try_into_mut`]).
+//! - **BUFFERS-2** (CAP-14) At most [`MAX_KEPT_BYTES`] are kept, and none after a second without
+//!   long messages.
 
 use crate::limits::{KEPT_LENGTHS, MAX_KEPT_BYTES};
 use bytes::Bytes;
@@ -27,8 +28,9 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Empty memory for a message of which `length` bytes will be retained. Without capacity if
-    /// there is none to be used again, or if `length` is small: it is then allocated when the first bytes arrive.
+    /// Returns empty memory for a message that retains `length` bytes. It has no capacity if none
+    /// can be reused, or if `length` is small: memory is then allocated when the first bytes
+    /// arrive.
     pub(crate) fn take(&mut self, length: u32) -> Vec<u8> {
         let length = length as usize;
         if !KEPT_LENGTHS.contains(&length) {
@@ -48,12 +50,12 @@ impl Buffers {
                 memory.clear();
                 memory.into()
             }
-            // BUFFERS-1. Cannot happen: a unique reference cannot have been cloned meanwhile.
+            // BUFFERS-1. Cannot happen: a unique reference cannot have been cloned in the meantime.
             Err(_) => Vec::new(),
         }
     }
 
-    /// Notes that a message is delivered whose retained bytes occupy `size` bytes of memory.
+    /// Records the delivery of a message whose retained bytes occupy `size` bytes of memory.
     pub(crate) fn keep(&mut self, message: &Bytes, size: usize) {
         if !KEPT_LENGTHS.contains(&message.len()) {
             return;

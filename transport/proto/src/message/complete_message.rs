@@ -4,10 +4,10 @@ use super::MessageIn;
 use apus_wire::Data;
 use bytes::Bytes;
 
-/// A message that is complete, on its way to the application.
+/// A complete message, to be delivered to the application.
 #[derive(Debug)]
 pub(crate) struct CompleteMessage {
-    /// Its retained bytes: all, or the first ones (CAP-15).
+    /// The retained bytes: all, or the first ones (CAP-15).
     pub(crate) payload: Bytes,
     /// Total bytes, retained or not. Everything but memory is counted with this.
     pub(crate) length: u32,
@@ -16,8 +16,8 @@ pub(crate) struct CompleteMessage {
 }
 
 impl CompleteMessage {
-    /// A message that arrived in one packet with the header `data`, if `payload` is the whole of it. Its
-    /// first `keep` bytes are retained.
+    /// A message that arrived in one packet with the header `data`, if `payload` is the whole of
+    /// it. Its first `keep` bytes are retained.
     #[inline(always)]
     pub(crate) fn in_one_packet(data: &Data, payload: &[u8], keep: u32) -> Option<Self> {
         let length = data.message_length;
@@ -25,7 +25,8 @@ impl CompleteMessage {
             return None;
         }
         let kept = &payload[..keep.min(length) as usize];
-        // A boxed slice: `Bytes::copy_from_slice` makes a vector first, which costs 90 instructions more.
+        // A boxed slice: `Bytes::copy_from_slice` makes a vector first, which costs 90 instructions
+        // more.
         let payload = Bytes::from(Box::<[u8]>::from(kept));
         Some(Self { payload, length, unscheduled: data.incoming.min(length) })
     }

@@ -5,8 +5,9 @@
 //!   |##########################|             |##############|               |
 //! ```
 //!
-//! Bytes that continue the prefix are appended to it, which is all the work while nothing is
-//! lost or reordered. Bytes that arrive early wait in islands until the gap before them closes.
+//! Bytes that continue the prefix are appended to it, which is all the work while packets are
+//! neither lost nor reordered. Bytes that arrive early wait in islands until the gap before them
+//! closes.
 //!
 //! All bytes are counted; only the first `kept` bytes are retained (CAP-15).
 //!
@@ -14,14 +15,17 @@
 //!
 //! # Invariants
 //!
-//! - **INCOMING-1** `received` is the number of distinct positions in prefix and islands; duplicates do not count.
-//! - **INCOMING-2** Islands are disjoint and not empty, and begin behind the prefix without touching it.
+//! - **INCOMING-1** `received` is the number of distinct positions in prefix and islands;
+//!   duplicates do not count.
+//! - **INCOMING-2** Islands are disjoint and not empty, and start behind the prefix without
+//!   touching it.
 //! - **INCOMING-3** `granted <= extent`: a GRANT never names a byte past the end.
 //! - **INCOMING-4** `granted` never decreases: a stale announcement cannot take bytes back.
 //! - **INCOMING-5** (CAP-10) There are at most [`MAX_GAPS`] islands.
-//! - **INCOMING-6** (CAP-15) Of the prefix and of each island, the bytes below `kept` are retained, and no others.
-//!   Nothing but the retained bytes depends on `kept`.
-//! - **INCOMING-7** (CAP-13) Memory is allocated for what is reserved, or has arrived, and at most as much again.
+//! - **INCOMING-6** (CAP-15) Of the prefix and of each island, exactly the bytes below `kept` are
+//!   retained. Only the retained bytes depend on `kept`.
+//! - **INCOMING-7** (CAP-13) Memory is allocated for bytes that are reserved or have arrived, and
+//!   at most twice as much.
 
 use super::Reservation;
 use crate::extent::extent;
@@ -54,7 +58,7 @@ pub(crate) struct MessageIn {
     reservation: Reservation,
     /// When it last made progress, and how much had arrived then.
     progress: (Instant, u32),
-    /// Whether it has given back what had not arrived, and has made no progress since.
+    /// Whether it has returned the room for missing bytes, and has made no progress since.
     stalled: bool,
     /// Payload of the longest packet that has arrived, in bytes.
     longest_packet: u32,
@@ -65,7 +69,7 @@ pub(crate) struct MessageIn {
 struct Island {
     /// Offset just past the last one.
     end: u32,
-    /// The retained ones of them.
+    /// The retained part of the prefix.
     content: Vec<u8>,
 }
 
@@ -81,12 +85,13 @@ pub(crate) enum Inserted {
     },
     /// All bytes had arrived before.
     Duplicate,
-    /// The packet would open a gap too many (INCOMING-5); nothing was inserted.
+    /// The packet would open a gap too many (INCOMING-5) and was ignored.
     TooManyGaps,
 }
 
 impl MessageIn {
-    /// A message of `length` bytes of which the sender may transmit `incoming` without grants. All its bytes are retained.
+    /// A message of `length` bytes whose sender may transmit `incoming` bytes without grants. All
+    /// its bytes are retained.
     pub(crate) fn new(length: u32, incoming: u32) -> Self {
         let unscheduled = incoming.min(length);
         Self {
@@ -106,7 +111,7 @@ impl MessageIn {
         }
     }
 
-    /// Begins with this room, at `now`.
+    /// Sets the initial room, at `now`.
     pub(crate) fn with_room(self, reservation: Reservation, now: Instant) -> Self {
         Self { reservation, progress: (now, 0), ..self }
     }
@@ -155,7 +160,8 @@ impl MessageIn {
 
     /// Bytes that the sender may transmit and that have not arrived.
     ///
-    /// A packet that starts below the limit may go beyond it (HM `homa_outgoing.c` `homa_xmit_data`), hence the saturation.
+    /// A packet that starts below the limit may go beyond it (HM `homa_outgoing.c`
+    /// `homa_xmit_data`), hence the saturation.
     pub(crate) const fn outstanding(&self) -> u32 {
         self.granted.saturating_sub(self.received)
     }
@@ -175,20 +181,21 @@ impl MessageIn {
         self.reservation = reservation;
     }
 
-    /// Notes that bytes have arrived at `now`: enough of them are progress.
+    /// Records that bytes arrived at `now`: enough of them are progress.
     pub(crate) const fn note_progress(&mut self, now: Instant) {
         if self.received - self.progress.1 >= PROGRESS_BYTES {
             self.note_waiting(now);
         }
     }
 
-    /// Notes that its sender had nothing to send until `now`: it has to wait for grants.
+    /// Records that its sender had nothing to send until `now`, because it waits for grants.
     pub(crate) const fn note_waiting(&mut self, now: Instant) {
         self.progress = (now, self.received);
         self.stalled = false;
     }
 
-    /// Notes that it makes no progress, and frees memory in which nothing has arrived. Returns whether that is news.
+    /// Marks the message as stalled, and frees memory without received bytes. Returns whether
+    /// anything changed.
     pub(crate) fn stall(&mut self) -> bool {
         self.content.shrink_to_fit();
         !std::mem::replace(&mut self.stalled, true)
@@ -216,8 +223,9 @@ impl MessageIn {
 
     /// Inserts the new bytes of a packet that lies inside the message (CODEC-2, RPC-15).
     ///
-    /// RPC-16: a packet that overlaps received bytes is trimmed, because retransmissions may have other boundaries than
-    /// the first transmission. (The kernel drops it, HM `homa_incoming.c` `homa_add_packet`.)
+    /// RPC-16: a packet that overlaps received bytes is trimmed, because retransmissions may have
+    /// other boundaries than the first transmission. (The kernel drops it, HM `homa_incoming.c`
+    /// `homa_add_packet`.)
     pub(crate) fn insert(&mut self, offset: u32, data: &[u8]) -> Inserted {
         let end = if self.length == 0 { self.extent() } else { offset + data.len() as u32 };
         debug_assert!(end <= self.extent(), "CODEC-2");
@@ -267,13 +275,14 @@ impl MessageIn {
         Bytes::from(self.content)
     }
 
-    /// The part of `data`, which begins at `offset`, that is retained (INCOMING-6).
+    /// The retained part of `data`, whose first byte is at `offset` (INCOMING-6).
     fn retained<'a>(&self, offset: u32, data: &'a [u8]) -> &'a [u8] {
         let retained = self.kept.saturating_sub(offset) as usize;
         &data[..retained.min(data.len())]
     }
 
-    /// Extends the prefix to `end`; `retained` are the retained bytes of the extension. Islands that it covers are left alone.
+    /// Extends the prefix to `end`; `retained` are the retained bytes of the extension. Islands
+    /// that it covers are left alone.
     fn extend_prefix(&mut self, end: u32, retained: &[u8]) {
         let needed = self.content.len() + retained.len();
         if needed > self.content.capacity() {
@@ -301,7 +310,8 @@ impl MessageIn {
                 break;
             }
             let island = entry.remove();
-            // Bytes that the prefix covers have been counted twice: once when they arrived as an island.
+            // Bytes that the prefix covers have been counted twice: once when they arrived as an
+            // island.
             self.received -= island.end - start;
             let rest = island.content.get((at - start) as usize..).unwrap_or_default();
             self.extend_prefix(island.end.max(at), rest);

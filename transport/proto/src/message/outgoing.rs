@@ -15,10 +15,12 @@
 //!
 //! # Invariants
 //!
-//! - **OUTGOING-1** `sent`, `granted` and `unscheduled` are at most the extent; none of them decreases, unless the message
-//!   starts over.
-//! - **OUTGOING-2** A packet of the first transmission starts below `granted` (HM `homa_outgoing.c` `homa_xmit_data`).
-//! - **OUTGOING-3** Only bytes below `sent` are retransmitted (HM `homa_outgoing.c` `homa_resend_data`).
+//! - **OUTGOING-1** `sent`, `granted` and `unscheduled` are at most the extent; none of them
+//!   decreases, unless the message starts over.
+//! - **OUTGOING-2** A packet of the first transmission starts below `granted` (HM `homa_outgoing.c`
+//!   `homa_xmit_data`).
+//! - **OUTGOING-3** Only bytes below `sent` are retransmitted (HM `homa_outgoing.c`
+//!   `homa_resend_data`).
 //! - **OUTGOING-4** An empty message is unscheduled: its one packet may leave at once.
 
 use super::Payload;
@@ -31,7 +33,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct MessageOut {
     payload: Payload,
-    /// Bytes that may leave without a GRANT. Fixed: it is what `incoming` announces (PRIO-2).
+    /// Bytes that may leave without a GRANT. Constant, because `incoming` announces it (PRIO-2).
     unscheduled: u32,
     /// Offset just past the last byte that may leave. A packet that starts below it leaves whole.
     granted: u32,
@@ -39,11 +41,12 @@ pub(crate) struct MessageOut {
     sent: u32,
     /// Payload bytes of a full packet.
     segment: u32,
-    /// Whether `segment` has changed since the first packet left, so that retransmissions cannot keep the old boundaries.
+    /// Whether `segment` has changed since the first packet left, so that retransmissions cannot
+    /// keep the old boundaries.
     reshaped: bool,
     /// Level for scheduled packets, from the newest GRANT (PRIO-4).
     pub(crate) scheduled_priority: u8,
-    /// What is sent again. Boxed, because few messages need it.
+    /// Bytes to be sent again. Boxed, because few messages need it.
     retransmission: Option<Box<Retransmission>>,
     /// When bytes left for the first time, last.
     new_sent: Instant,
@@ -55,12 +58,12 @@ pub(crate) struct MessageOut {
     pub(crate) resent: bool,
     /// Whether a GRANT has arrived.
     pub(crate) grant_seen: bool,
-    /// Whether the newest GRANT says that its sender takes DATA from other ports (WIRE-36).
+    /// Whether the newest GRANT states that the receiver accepts DATA from other ports (WIRE-36).
     pub(crate) is_sprayable: bool,
 }
 
-/// Packets of equal size, the last one may be shorter, to leave together. Those of an empty message, of which there is
-/// one, have no bytes.
+/// Packets of equal size (the last may be shorter) that leave together. The single packet of an
+/// empty message has no bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// The message's bytes in them.
@@ -174,12 +177,12 @@ impl MessageOut {
         self.retransmission.as_ref().is_some_and(|again| again.first().is_some())
     }
 
-    /// Level that the last RESEND asked for.
+    /// The level that the last RESEND requested.
     pub(crate) fn resend_priority(&self) -> u8 {
         self.retransmission.as_ref().map_or(0, |again| again.priority)
     }
 
-    /// Bytes that have never left, and those that wait to be sent again.
+    /// Bytes that were never sent, and bytes waiting to be sent again.
     pub(crate) fn left(&self) -> u32 {
         let again = self.retransmission.as_ref().map_or(0, |again| again.bytes());
         self.remaining().saturating_add(again)
@@ -198,7 +201,7 @@ impl MessageOut {
         }
     }
 
-    /// The message leaves once more as if none of it had left: its receiver has kept nothing (AMO-1).
+    /// Sends the message again as if none of it had left: its receiver has kept nothing (AMO-1).
     pub(crate) fn start_over(&mut self) {
         self.sent = 0;
         self.granted = self.unscheduled;
@@ -208,8 +211,8 @@ impl MessageOut {
         self.resent = false;
     }
 
-    /// Sends all of the message in one packet of up to `segment` bytes, if none of it has left and all of it may. Returns its
-    /// length.
+    /// Sends all of the message in one packet of up to `segment` bytes, if none of it has left and
+    /// all of it may. Returns its length.
     #[inline(always)]
     pub(crate) fn send_whole(&mut self, segment: u32) -> Option<u32> {
         let extent = self.extent();
@@ -220,8 +223,8 @@ impl MessageOut {
         Some(self.length())
     }
 
-    /// SEND-6: the next packets of the first transmission: at least one, and no more than begin within
-    /// `max_bytes`. `None` if nothing may leave.
+    /// SEND-6: the next packets of the first transmission: at least one, and only packets that
+    /// start within `max_bytes`. `None` if no packet may leave.
     pub(crate) fn next_cut(&mut self, max_bytes: u32, max_packets: u32) -> Option<Cut> {
         if !self.is_sendable() {
             return None;
@@ -241,11 +244,13 @@ impl MessageOut {
         Some(self.cut(start..end))
     }
 
-    /// SEND-7: marks `range` to be sent again, in the packets of the first transmission that touch it. Bytes that have never
-    /// left are excluded (OUTGOING-3), those that left at an instant for which `on_its_way` holds, and all but the first
-    /// packets of bytes that were sent again and do not arrive (TIME-17). Returns whether any wait to be sent again.
+    /// SEND-7: marks `range` to be sent again, in the packets of the first transmission that touch
+    /// it. Excluded are bytes that were never sent (OUTGOING-3), bytes sent at an instant for which
+    /// `on_its_way` holds, and all but the first packets of bytes that were sent again and do not
+    /// arrive (TIME-17). Returns whether any wait to be sent again.
     ///
-    /// A receiver asks when a message has been silent, so the time of the last new bytes stands for all of them.
+    /// A receiver asks when a message has been silent, so the time of the last new bytes applies to
+    /// all of them.
     pub(crate) fn request_resend(
         &mut self,
         range: Range<u32>,
@@ -262,7 +267,7 @@ impl MessageOut {
             self.packet_at(range.start).start..self.packet_at(end - 1).end
         };
         let mut again = self.retransmission.take().unwrap_or_default();
-        // After a change of size, retransmissions have no packets but those that they are cut into.
+        // After a change of size, retransmissions have only the packets that they are cut into.
         let packet_end = |offset: u64| {
             if self.reshaped {
                 offset + u64::from(self.segment)
@@ -278,7 +283,7 @@ impl MessageOut {
         any_lost
     }
 
-    /// Notes that the packets of `cut` leave at `now`.
+    /// Records that the packets of `cut` leave at `now`.
     #[inline(always)]
     pub(crate) fn note_sent(&mut self, cut: &Cut, now: Instant, retransmit: bool) {
         if self.first_sent == Instant::ZERO {
@@ -339,7 +344,8 @@ mod tests {
         Some(Cut { range, segment })
     }
 
-    /// HM `homa_outgoing.c` `homa_message_out_fill`: a boundary at the unscheduled limit, so that it is not overrun.
+    /// HM `homa_outgoing.c` `homa_message_out_fill`: a boundary at the unscheduled limit, so that
+    /// it is not overrun.
     #[test]
     fn a_packet_ends_exactly_at_the_unscheduled_limit() {
         let mut message = message(10_000, 2_500, 1_000);
@@ -362,7 +368,8 @@ mod tests {
         assert_eq!(message.next_cut(60_000, 64), None, "its GRANTs come again");
     }
 
-    /// HM `homa_outgoing.c` `homa_xmit_data`: a packet that starts below the grant limit is sent whole.
+    /// HM `homa_outgoing.c` `homa_xmit_data`: a packet that starts below the grant limit is sent
+    /// whole.
     #[test]
     fn a_packet_that_starts_below_the_limit_leaves_whole() {
         let mut message = message(10_000, 1_000, 1_000);
@@ -421,7 +428,8 @@ mod tests {
         assert!(message.is_sent());
     }
 
-    /// HM `homa_outgoing.c` `homa_resend_data`: whole original packets, and never bytes that have not left.
+    /// HM `homa_outgoing.c` `homa_resend_data`: whole original packets, and never bytes that have
+    /// not left.
     #[test]
     fn whole_packets_are_sent_again() {
         let mut message = message(10_000, 2_500, 1_000);
@@ -457,7 +465,8 @@ mod tests {
         assert!(!message.has_resend());
     }
 
-    /// TIME-7: RESENDs of one burst for several gaps arrive one by one, and each gap is sent again once.
+    /// TIME-7: RESENDs of one burst for several gaps arrive one by one, and each gap is sent again
+    /// once.
     #[test]
     fn what_was_sent_again_is_on_its_way_and_the_rest_is_not() {
         let at = Instant::from_nanos;

@@ -1,4 +1,4 @@
-//! The payload of an outgoing message, in the pieces in which the application gives it.
+//! The payload of an outgoing message, in the application's pieces.
 
 use bytes::Bytes;
 use std::ops::Range;
@@ -50,7 +50,7 @@ impl Payload {
         self.len
     }
 
-    /// Returns whether there is no byte.
+    /// Returns whether the payload has no bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -72,7 +72,7 @@ impl Payload {
         }
     }
 
-    /// Returns the slices, in order. None is empty, except that of an empty payload.
+    /// Returns the slices, in order. None is empty, except in an empty payload.
     #[must_use]
     pub fn slices(&self) -> &[Bytes] {
         self.slices.as_slice()
@@ -95,7 +95,7 @@ impl Payload {
 pub struct PayloadPieces<'a> {
     /// Remaining slices.
     slices: &'a [Bytes],
-    /// Where the range begins and ends, counted from the first of them.
+    /// The bounds of the range, counted from the first slice.
     start: usize,
     end: usize,
 }

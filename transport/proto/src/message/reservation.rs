@@ -1,6 +1,6 @@
 //! The room that an incoming message has in the receive budget.
 
-/// What is reserved for an incoming message: never less than what has arrived of it.
+/// The bytes reserved for an incoming message: at least those that have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reservation {
     /// Number of its positions.

@@ -1,55 +1,62 @@
 //! The bytes of a message that are sent again.
 //!
-//! A sender cannot tell a packet that was lost from one that waits in a queue which is longer than all timeouts. So it sends
-//! what a RESEND asks for again in full [`FULL_REPEATS`] times, and then no faster than its receiver shows that bytes arrive
-//! (TIME-17, ADR 50).
+//! A sender cannot distinguish a lost packet from one in a queue that is longer than all timeouts.
+//! It therefore sends the bytes that a RESEND requests again in full [`FULL_REPEATS`] times, and
+//! then no faster than its receiver shows that bytes arrive (TIME-17, [ADR
+//! 50](../../../../docs/adr/0050-send-again-no-faster-than-bytes-arrive.md)).
 //!
 //! # Invariants
 //!
-//! - **RETRANSMISSION-1** No two ranges of [`Repeat`]s overlap, and there are at most [`MAX_REPEATS`].
-//! - **RETRANSMISSION-2** Bytes that wait to be sent again are in the range of a [`Repeat`], unless that was forgotten.
+//! - **RETRANSMISSION-1** No two ranges of [`Repeat`]s overlap, and there are at most
+//!   [`MAX_REPEATS`].
+//! - **RETRANSMISSION-2** Bytes that wait to be sent again are in the range of a [`Repeat`], unless
+//!   that was forgotten.
 
 use crate::limits::MAX_RESEND_BURST;
 use crate::ranges::Ranges;
 use crate::time::Instant;
 use std::ops::Range;
 
-/// Ranges that a message remembers. Chosen by us: as many as one burst of RESENDs asks for. What is forgotten can be asked
-/// for again at once.
+/// Ranges that a message remembers. Chosen by us: the size of one burst of RESENDs. A forgotten
+/// range can be requested again at once.
 const MAX_REPEATS: usize = MAX_RESEND_BURST as usize;
 
-/// How often all bytes of a range are sent again. Chosen by us: where packets are lost at random, the second copies of few are
-/// lost as well, and the third copies of a range that fills a queue only make the queue longer.
+/// How often all bytes of a range are sent again. Chosen by us: where packets are lost at random,
+/// the second copies of few are lost as well, and the third copies of a range that fills a queue
+/// only make the queue longer.
 const FULL_REPEATS: u8 = 2;
 
-/// What waits to be sent again, and what RESENDs have asked for lately.
+/// Bytes waiting to be sent again, and recently requested ranges.
 #[derive(Debug, Default)]
 pub(super) struct Retransmission {
     /// Bytes to be sent again.
     wanted: Ranges,
-    /// What RESENDs have asked for, the oldest first.
+    /// Requested ranges, the oldest first.
     repeats: Vec<Repeat>,
-    /// Level that the last RESEND asked for.
+    /// The level that the last RESEND requested.
     pub(super) priority: u8,
 }
 
-/// A range that a RESEND has asked for.
+/// A range that a RESEND has requested.
 #[derive(Clone, Debug)]
 struct Repeat {
     range: Range<u64>,
-    /// How often bytes from its start on were queued to be sent again, all of them the first [`FULL_REPEATS`] times.
+    /// How often bytes from its start on were queued to be sent again, all of them the first
+    /// [`FULL_REPEATS`] times.
     times: u8,
     /// When bytes of it were sent again last.
     sent: Instant,
 }
 
 impl Retransmission {
-    /// Adds bytes of `range`, except for ranges that wait to be sent again, or were at an instant for which `on_its_way` holds.
-    /// `packet_end` returns the end of the packet that holds a byte. Returns whether bytes of `range` wait now.
+    /// Adds bytes of `range`, except for ranges that wait to be sent again, or were sent at an
+    /// instant for which `on_its_way` holds. `packet_end` returns the end of the packet that holds
+    /// a byte. Returns whether bytes of `range` wait now.
     ///
-    /// All bytes are added that were not asked for before, or once. Otherwise the receiver still lacks bytes that were sent
-    /// again twice: as many packets are added as hold twice the bytes that were asked for just before `range` and are not any
-    /// more, since those have arrived; and one packet at least.
+    /// All bytes are added that were requested at most once before. Otherwise the receiver still
+    /// lacks bytes that were sent again twice: the packets added hold twice the bytes that were
+    /// requested just before `range` and are not any more, since those have arrived; at least one
+    /// packet is added.
     pub(super) fn add(
         &mut self,
         range: Range<u32>,
@@ -82,7 +89,7 @@ impl Retransmission {
         true
     }
 
-    /// Remembers `new`, and forgets what was known of its range (RETRANSMISSION-1).
+    /// Remembers `new` in place of earlier requests of its range (RETRANSMISSION-1).
     fn remember(&mut self, new: Repeat) {
         let old = std::mem::take(&mut self.repeats);
         for repeat in old {
@@ -106,7 +113,7 @@ impl Retransmission {
         self.wanted.remove_below(u64::from(end));
     }
 
-    /// Notes that `range` was sent again at `now`.
+    /// Records that `range` was sent again at `now`.
     pub(super) fn note_sent(&mut self, range: &Range<u32>, now: Instant) {
         let (start, end) = (u64::from(range.start), u64::from(range.end));
         let sent = |repeat: &&mut Repeat| repeat.range.start < end && start < repeat.range.end;
@@ -151,7 +158,7 @@ mod tests {
             self.lacks.iter().filter(|lacks| **lacks).count()
         }
 
-        /// A RESEND asks for these packets when nothing is on its way. Returns those that are sent again.
+        /// A RESEND requests these packets while none is in flight. Returns the packets sent again.
         fn ask(&mut self, packets: Range<usize>) -> Vec<usize> {
             self.now = self.now.plus(1);
             let bytes = |packet: usize| packet as u32 * PACKET as u32;
@@ -171,7 +178,7 @@ mod tests {
             sent
         }
 
-        /// The receiver asks for each of its gaps, and gets those packets that arrive.
+        /// The receiver requests each of its gaps, and receives the packets that arrive.
         fn round(&mut self, mut arrives: impl FnMut() -> bool) {
             let numbers: Vec<usize> = (0..self.lacks.len()).filter(|n| self.lacks[*n]).collect();
             let gaps: Vec<&[usize]> = numbers.chunk_by(|one, next| one + 1 == *next).collect();
@@ -231,7 +238,7 @@ mod tests {
         assert_eq!(line.ask(74..80), [74, 75, 76, 77], "twice");
     }
 
-    /// What waits for the link is asked for again: it is sent once, and counts once.
+    /// Bytes waiting for the link are requested again: they are sent once, and count once.
     #[test]
     fn bytes_that_wait_are_not_asked_for_again() {
         let mut again = Retransmission::default();
@@ -243,8 +250,9 @@ mod tests {
     }
 
     proptest! {
-        /// TIME-17: whatever is lost, a message is sent again twice, as often as a RESEND asks for a packet of it, and twice as
-        /// fast as it arrives. When nothing is lost any more, the packets sent double with each RESEND.
+        /// TIME-17: whatever is lost, a message is sent again twice, once per RESEND for a packet
+        /// of it, and twice as fast as it arrives. After the losses end, the packets sent double
+        /// with each RESEND.
         #[test]
         fn a_message_is_sent_again_as_its_bytes_arrive(
             lacks in proptest::collection::vec(any::<bool>(), PACKETS),

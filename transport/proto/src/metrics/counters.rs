@@ -10,7 +10,8 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Returns the documentation in one line of plain text, without links: ``[`x`](path)`` becomes `` `x` ``.
+    /// Returns the documentation in one line of plain text, without links: ``[`x`](path)`` becomes
+    /// `` `x` ``.
     #[must_use]
     pub fn text(&self) -> String {
         let lines: Vec<&str> = self.help.iter().map(|line| line.trim()).collect();
@@ -40,7 +41,8 @@ pub(super) fn add_each(sums: &mut [u64], more: &[u64]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
-/// Declares a group of counters, or of gauges: a struct of plain integers with the names and meanings of its fields.
+/// Declares a group of counters, or of gauges: a struct of plain integers with the names and
+/// meanings of its fields.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __counters {

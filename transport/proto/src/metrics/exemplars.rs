@@ -1,9 +1,11 @@
 //! Exemplars: for each bucket of durations, one RPC that fell into it.
 //!
-//! A histogram says that calls were slow. An exemplar names one of them, and the time trace has its stages. Only RPCs
-//! that the probe filter selects are remembered, since a trace contains no others. Each bucket has the latest one.
+//! A histogram shows that calls were slow. An exemplar names one of them, whose stages are in the
+//! time trace. Only RPCs selected by the probe filter are stored, since a trace contains no others.
+//! Each bucket has the latest one.
 //!
-//! [`crate::observation`] fills them in when it counts a duration. Nothing is allocated: there is a place for each bucket.
+//! [`crate::observation`] stores them when it counts a duration. No memory is allocated: each
+//! bucket has a fixed place.
 
 use crate::histogram::{COARSE_BUCKETS, coarse_bucket};
 use crate::peer::Address;
@@ -29,12 +31,12 @@ pub struct Exemplars {
 }
 
 impl Exemplars {
-    /// Remembers an exemplar in place of the one that its bucket has.
+    /// Stores an exemplar in place of the previous one of its bucket.
     pub fn remember(&mut self, exemplar: Exemplar) {
         self.latest[coarse_bucket(exemplar.nanos)] = Some(exemplar);
     }
 
-    /// Adds those of another transport that were counted later. Both must have the same clock.
+    /// Adds later exemplars of another transport. Both must have the same clock.
     pub fn add(&mut self, other: &Self) {
         let counted = |exemplar: &Option<Exemplar>| exemplar.map(|exemplar| exemplar.at);
         for (mine, theirs) in self.latest.iter_mut().zip(&other.latest) {
@@ -45,7 +47,7 @@ impl Exemplars {
         }
     }
 
-    /// Returns the exemplars, that of the shortest duration first.
+    /// Returns the exemplars, the shortest duration first.
     pub fn iter(&self) -> impl Iterator<Item = &Exemplar> {
         self.latest.iter().flatten()
     }
@@ -68,7 +70,7 @@ mod tests {
     #[test]
     fn each_bucket_has_its_latest_rpc() {
         let mut exemplars = Exemplars::default();
-        assert_eq!(ids(&exemplars), []);
+        assert!(ids(&exemplars).is_empty());
         exemplars.remember(exemplar(2, 11_000_000_000, 10));
         exemplars.remember(exemplar(4, COARSE_BOUNDS[0], 20));
         exemplars.remember(exemplar(6, COARSE_BOUNDS[0] + 1, 30));

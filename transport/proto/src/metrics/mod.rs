@@ -1,7 +1,8 @@
 //! Counters of the core.
 //!
-//! Plain integers that only grow (except the gauges in [`Metrics::live`]); consumers take differences. Groups and names follow
-//! the kernel module's metrics (docs/reference/homa-module.md, *Metrics*) where they have a meaning here.
+//! Plain integers that only grow (except the gauges in [`Metrics::live`]); consumers take
+//! differences. Groups and names follow the kernel module's metrics (docs/reference/homa-module.md,
+//! *Metrics*) where they have a meaning here.
 
 mod counters;
 mod exemplars;
@@ -59,17 +60,21 @@ counters! {
         resent_bytes,
         /// Retransmitted DATA packets that brought something new (`resent_packets_used`).
         resent_packets_used,
-        /// Retransmitted DATA packets that were not needed: their bytes had arrived, or their RPC had ended (`resent_discards`).
+        /// Retransmitted DATA packets that were not needed: their bytes had arrived, or their RPC
+        /// had ended (`resent_discards`).
         resent_discards,
         /// DATA packets that arrived ahead of missing ones (`gaps_created`).
         gaps_created,
         /// RPCs aborted because the peer was silent (`rpc_timeouts`).
         rpc_timeouts,
-        /// Reports of the network that packets do not reach a peer. The peer is asked before its RPCs end.
+        /// Reports of the network that packets do not reach a peer. The peer is asked before its
+        /// RPCs end.
         unreachable_reports,
-        /// Such reports after which the peer was heard: an ICMP packet was forged or late, or a route was missing for a moment.
+        /// Reports refuted by a later packet of the peer: an ICMP packet was forged or late, or a
+        /// route was missing for a moment.
         unreachable_refuted,
-        /// Packets that this host's firewall, or its full table of connections, dropped. They count as lost.
+        /// Packets that this host's firewall, or its full table of connections, dropped. They count
+        /// as lost.
         sends_not_permitted,
         /// Requests sent again from the start after RPC_UNKNOWN (the kernel's restarts).
         rpc_restarts,
@@ -83,11 +88,11 @@ counters! {
 }
 
 counters! {
-    /// What the granter and the pacer did.
+    /// Counters of the granter and the pacer.
     Scheduling {
         /// Bytes granted.
         granted_bytes,
-        /// Bytes of those that went to the oldest message (`fifo_grant_bytes`).
+        /// The granted bytes that were reserved for the oldest message (`fifo_grant_bytes`).
         fifo_grant_bytes,
         /// Grants held back because `max_incoming` was used up (`needy_grants`).
         needy_grants,
@@ -97,14 +102,15 @@ counters! {
         assured_messages,
         /// Times that the granter ran (`grant_check_calls`).
         grant_checks,
-        /// Nanoseconds, times the number of messages that waited for grants meanwhile (`grantable_rpcs_integral`): divided by
-        /// the time that has passed, the average number that waited. High values mean an overloaded receiver.
+        /// Integral of the number of messages waiting for grants over time, in nanoseconds
+        /// (`grantable_rpcs_integral`): divided by the elapsed time, the average number of waiting
+        /// messages. High values indicate an overloaded receiver.
         grantable_integral_nanos,
         /// Times that a message had to wait for the pacer (`throttle_list_adds`).
         throttled,
         /// Bytes that the pacer gave to the oldest message (`pacer_fifo_bytes`).
         pacer_fifo_bytes,
-        /// Times that the cutoffs were computed anew.
+        /// Number of times that the cutoffs were recomputed.
         cutoffs_renewed,
     }
 }
@@ -112,23 +118,25 @@ counters! {
 counters! {
     /// At-most-once and admission (requirements AMO-*).
     Admission {
-        /// Packets of requests whose client has shown no session, each answered by a session challenge.
+        /// Packets of requests whose client has shown no session, each answered by a session
+        /// challenge.
         challenges_sent,
-        /// Sessions that began: a client has answered a session challenge.
+        /// Sessions started: a client has answered a session challenge.
         sessions_begun,
         /// Requests refused with a reason.
         refused,
-        /// Requests refused because their host had as many peers, requests or bytes as a host may have. They count as refused,
-        /// too.
+        /// Requests refused because their host had as many peers, requests or bytes as a host may
+        /// have. They count as refused, too.
         refused_of_host,
         /// Peers that were forgotten early, because another one needed the place.
         peers_displaced,
-        /// Messages that made no progress and gave back the room for what had not arrived.
+        /// Messages that made no progress and returned the room for their missing bytes.
         stalled_messages,
-        /// Such requests that were given up because others needed the room of what had arrived.
+        /// Stalled requests that were given up because others needed the room of their received
+        /// bytes.
         stalled_requests_given_up,
-        /// Sessions that replaced an earlier one of the same address (a restarted client). In the kernel profile: hosts that
-        /// count their calls anew.
+        /// Sessions that replaced an earlier one of the same address (a restarted client). In the
+        /// kernel profile: hosts whose call counter restarted.
         sessions_replaced,
         /// Calls that failed because the server had been restarted.
         peers_restarted,
@@ -136,7 +144,7 @@ counters! {
 }
 
 counters! {
-    /// What lives at the moment. Everything is 0 when nothing is going on.
+    /// Gauges of live state. All are 0 while no RPC is live.
     Live {
         /// RPCs as client.
         client_rpcs,
@@ -161,23 +169,29 @@ counters! {
     }
 }
 
-/// Durations of calls, computed from the times that the protocol is given: no additional clock is read.
+/// Durations of calls, computed from the times that the protocol is given: no additional clock is
+/// read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Calls {
-    /// Calls made here that ended with a response: from the command to the end of the response's arrival.
+    /// Calls made here that ended with a response: from the command to the end of the response's
+    /// arrival.
     pub answered: DurationHistogram,
-    /// Requests that were served here: from the arrival of the first packet to the application's reply.
+    /// Requests that were served here: from the arrival of the first packet to the application's
+    /// reply.
     pub served: DurationHistogram,
-    /// Of the calls in `answered`, those that the probe filter selected: the latest in each coarse bucket.
+    /// Exemplars of the calls in `answered` that the probe filter selected: the latest in each
+    /// coarse bucket.
     pub answered_exemplars: Exemplars,
-    /// Of the requests in `served`, those that the probe filter selected: the latest in each coarse bucket.
+    /// Exemplars of the requests in `served` that the probe filter selected: the latest in each
+    /// coarse bucket.
     pub served_exemplars: Exemplars,
     failed: [CoarseHistogram; FailureKind::NAMES.len()],
 }
 
 impl Calls {
-    /// Returns the durations of calls made here that failed for this reason (whatever its figures are).
+    /// Returns the durations of calls made here that failed for this reason (whatever its figures
+    /// are).
     #[must_use]
     pub const fn failed(&self, reason: FailureKind) -> &CoarseHistogram {
         &self.failed[reason.index()]
@@ -265,8 +279,8 @@ impl Metrics {
         self.packets_received[index(kind)]
     }
 
-    /// Adds the counters and gauges of another transport: of all shards of an endpoint, for example. Of the exemplars the later
-    /// ones remain, if both transports have the same clock.
+    /// Adds the counters and gauges of another transport, for example of another shard of the
+    /// endpoint. The later exemplars are kept, if both transports have the same clock.
     pub fn add(&mut self, other: &Self) {
         add_each(&mut self.packets_sent, &other.packets_sent);
         add_each(&mut self.packets_received, &other.packets_received);

@@ -1,25 +1,27 @@
-//! Acks that have not been sent: their responses have arrived, and the server does not know it.
+//! Unsent acks: the responses have arrived, and the server has not been notified.
 
 use crate::time::Instant;
 use apus_wire::{Ack, AckList, MAX_ACKS, Profile};
 use std::collections::VecDeque;
 
-/// Acks for one peer, oldest first. Each DATA packet to the peer takes one along (HM `homa_outgoing.c`
-/// `homa_tx_data_pkt_alloc`); when too many wait, an ACK packet takes the oldest ones (HM `homa_incoming.c` `homa_ack_pkt`,
-/// `homa_peer.c` `homa_peer_add_ack`, RPC-9). If there is no DATA for a while, they leave in ACK packets of their own (RPC-18).
+/// Acks for one peer, oldest first. Each DATA packet to the peer carries one (HM `homa_outgoing.c`
+/// `homa_tx_data_pkt_alloc`); when too many wait, an ACK packet carries the oldest ones (HM
+/// `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`, RPC-9). Without DATA for a
+/// while, they leave in separate ACK packets (RPC-18).
 #[derive(Debug)]
 pub(crate) struct Acks {
     /// Each ack, and when its response was complete.
     waiting: VecDeque<(Ack, Instant)>,
     limit: usize,
-    /// Whether the peer is among those that the timer checks ([`crate::timer::IdleAcks`]).
+    /// Whether the timer watches the peer ([`crate::timer::IdleAcks`]).
     pub(crate) is_watched: bool,
 }
 
 /// Acks that may wait in the udp profile.
 ///
-/// The kernel keeps five (HM `homa_peer.c` `homa_peer_add_ack`). Chosen by us: as many as one receive batch holds,
-/// since a client that receives 64 responses at once is about to send 64 requests, which can take all 64 acks along.
+/// The kernel keeps five (HM `homa_peer.c` `homa_peer_add_ack`). Chosen by us: as many as one
+/// receive batch holds, since a client that receives 64 responses at once is about to send 64
+/// requests, which can take all 64 acks along.
 const LIMIT_UDP: usize = 64;
 
 impl Acks {
@@ -31,8 +33,8 @@ impl Acks {
         Self { waiting: VecDeque::new(), limit, is_watched: false }
     }
 
-    /// Adds an ack of a response that is complete at `now`. If the buffer is full, the oldest ones are returned instead:
-    /// they must be sent in an ACK packet, whose header names the RPC of `ack`.
+    /// Adds the ack of a response completed at `now`. If the buffer is full, returns the oldest
+    /// acks instead: they must be sent in an ACK packet whose header names the RPC of `ack`.
     #[must_use = "what does not fit must be sent"]
     pub(crate) fn add(&mut self, ack: Ack, now: Instant) -> Option<AckList> {
         if self.waiting.len() >= self.limit {
@@ -53,8 +55,9 @@ impl Acks {
         self.waiting.front().map(|(_, since)| *since)
     }
 
-    /// Takes as many acks as one ACK packet holds: the oldest one, which its header names, and others of the same server
-    /// port. In the kernel profile a peer is a host, and its endpoints know nothing of each other's RPCs.
+    /// Takes the acks for one ACK packet: the oldest, which its header names, and others of the
+    /// same server port. In the kernel profile a peer is a host, and its endpoints have no access
+    /// to each other's RPCs.
     pub(crate) fn take_packet(&mut self) -> Option<(Ack, AckList)> {
         let first = self.take_one()?;
         let mut list = AckList::EMPTY;

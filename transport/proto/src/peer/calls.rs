@@ -3,7 +3,7 @@
 use super::FinishedIds;
 use apus_wire::UdpFields;
 
-/// Calls to one peer: their ids, and the session in which the peer serves them.
+/// Calls to one peer: their ids, and the session that the peer serves them in.
 ///
 /// Ids are dense per server in the udp profile (RPC-7); see [`FinishedIds`].
 #[derive(Debug)]
@@ -14,7 +14,8 @@ pub(crate) struct Calls {
     ended: FinishedIds,
     /// The session that the server has offered, once it was called.
     offer: Option<Offer>,
-    /// The session that was forgotten last: the server may still be there, and ask about calls that have ended.
+    /// The session that was forgotten last: the server may still be there, and ask about calls that
+    /// have ended.
     former: Option<u64>,
 }
 
@@ -23,8 +24,8 @@ pub(crate) struct Calls {
 pub(crate) struct Offer {
     /// Its number.
     pub(crate) session: u64,
-    /// The claim for which it was offered. DATA repeats it until the server is seen to know the session: a server that has
-    /// offered it has kept nothing of it.
+    /// The claim for which the session was offered. DATA repeats it until a packet shows that the
+    /// server has the session: a server keeps nothing when it offers one.
     pub(crate) claim: Option<u32>,
 }
 
@@ -49,23 +50,24 @@ impl Calls {
         self.session().or(self.former)
     }
 
-    /// Whether the server has offered this session, lately.
+    /// Whether the server recently offered this session.
     pub(crate) fn knows(&self, session: u64) -> bool {
         self.session() == Some(session) || self.former == Some(session)
     }
 
-    /// The claim that DATA of a call in `session` repeats, until the server has shown that it knows the session.
+    /// The claim that DATA of a call in `session` repeats, until the server has shown that it has
+    /// the session.
     pub(crate) fn claim(&self, session: u64) -> Option<u32> {
         self.offer.filter(|offer| offer.session == session)?.claim
     }
 
-    /// Takes what the server has offered.
+    /// Accepts an offer of the server.
     pub(crate) fn accept(&mut self, offer: Offer) {
         self.forget_session();
         self.offer = Some(offer);
     }
 
-    /// The server has shown that it knows `session`.
+    /// Records that the server has shown `session`.
     #[inline]
     pub(crate) fn note_known(&mut self, session: u64) {
         if let Some(offer) = &mut self.offer
@@ -75,7 +77,7 @@ impl Calls {
         }
     }
 
-    /// What answers at this address next may be another server: there is no session with it.
+    /// Drops the session: the next host at this address may be another server.
     pub(crate) fn forget_session(&mut self) {
         if let Some(offer) = self.offer.take() {
             self.former = Some(offer.session);
@@ -94,12 +96,13 @@ impl Calls {
         self.next_id
     }
 
-    /// Notes that call `id` has ended.
+    /// Records the end of call `id`.
     pub(crate) fn end(&mut self, id: u64) {
         self.ended.insert(id);
     }
 
-    /// What packets of call `id` say about the oldest call that may be alive, AMO-8 ([`UdpFields::low_water`]).
+    /// The low-water mark in packets of call `id`: the oldest call that may be live, AMO-8
+    /// ([`UdpFields::low_water`]).
     pub(crate) fn low_water(&self, id: u64) -> u32 {
         let distance = id.saturating_sub(self.ended.low()) / 2;
         u32::try_from(distance)

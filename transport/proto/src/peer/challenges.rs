@@ -1,41 +1,44 @@
-//! Session challenges without state: the session that an unknown client is offered, and whether one that it shows was offered.
+//! Stateless session challenges: the session offered to an unknown client, and the check of a
+//! session that it shows.
 //!
-//! A session is a keyed hash of the client's address, of its claim (what its packet said about itself) and of the time. Who can
-//! repeat it has received it at that address, lately. Nothing is kept about an unknown client, so that a flood of forged first
-//! contacts takes no place from an honest one (ADR 36).
+//! A session is a keyed hash of the client's address, its claim (a statement of its packet about
+//! itself) and the time. A client that repeats it has recently received it at that address. No
+//! state is kept about an unknown client, so a flood of forged first contacts takes no place from
+//! an honest one ([ADR 36](../../docs/adr/0036-unknown-clients-are-asked-without-state.md)).
 //!
 //! # Invariants
 //!
 //! - **CHALLENGE-1** A number is accepted for one to two [`SLOT`]s after it was offered.
-//! - **CHALLENGE-2** (AMO-2) A number is not accepted after its session has ended: the finished ids of the session are gone, and
-//!   a late duplicate would be executed again. The end of a session that could still be accepted therefore changes the
-//!   *generation* of its address, and with that all numbers.
+//! - **CHALLENGE-2** (AMO-2) A number is not accepted after its session has ended: the finished ids
+//!   of the session are gone, and a late duplicate would be executed again. The end of a session
+//!   that could still be accepted therefore changes the *generation* of its address, and with that
+//!   all numbers.
 
 use super::Address;
 use crate::secret::{Purpose, Secret};
 use crate::time::Instant;
 
-/// Time for which a number is offered, in nanoseconds.
+/// Lifetime of an offered number, in nanoseconds.
 ///
-/// Chosen by us: longer than a client keeps sending a request to a server that it does not hear, and shorter than an address
-/// takes to change hands.
+/// Chosen by us: longer than a client keeps retrying a silent server, and shorter than the time in
+/// which an address changes hands.
 pub(crate) const SLOT: u64 = 30_000_000_000;
 
-/// Addresses share generations by this many, so that they take a bounded memory. An address cannot choose whose generation it
-/// shares: the secret decides.
+/// Addresses share generations by this many, so that they take a bounded memory. An address cannot
+/// choose whose generation it shares: the secret decides.
 const GENERATIONS: usize = 1 << 10;
 
 /// Bits of a session.
 const SESSION_BITS: u32 = 48;
 
-/// What decides about the numbers of sessions.
+/// The keys and generations that determine session numbers.
 #[derive(Debug)]
 pub(crate) struct Challenges {
     secret: Secret,
     generations: Box<[u32; GENERATIONS]>,
 }
 
-/// The time at which a session was offered, in [`SLOT`]s.
+/// The time of a session's offer, in [`SLOT`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Slot(u64);
 
@@ -86,7 +89,7 @@ impl Challenges {
         let about = [u64::from(claim), u64::from(generation), slot.0];
         let number = self.secret.number_about(Purpose::Session, address, about);
         let number = number >> (u64::BITS - SESSION_BITS);
-        // A short one would be taken for that of an older version (WIRE-33).
+        // A short one would look like a session of an older version (WIRE-33).
         if number >> 32 == 0 { number | 1 << (SESSION_BITS - 1) } else { number }
     }
 
@@ -132,7 +135,7 @@ mod tests {
         let slot = challenges.accept(address(1), 7, number, slots(4)).unwrap();
         challenges.end(address(1), slot, slots(4));
         assert_eq!(challenges.accept(address(1), 7, number, slots(4)), None);
-        // The next one is another one, and its end after its time changes nothing.
+        // The next number differs, and its end after its lifetime changes nothing.
         let next = challenges.offer(address(1), 7, slots(4));
         assert_ne!(next, number);
         challenges.end(address(1), Slot(4), slots(6));

@@ -1,4 +1,4 @@
-//! The priorities at which a peer wants unscheduled packets.
+//! The priorities that a peer requests for unscheduled packets.
 
 use crate::extent::extent;
 use apus_wire::{Cutoffs, PRIORITIES, Profile};
@@ -7,23 +7,25 @@ use apus_wire::{Cutoffs, PRIORITIES, Profile};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerCutoffs {
     table: [u32; PRIORITIES],
-    /// Version that DATA packets to it repeat; 0 before the first announcement (Rules for peers, item 8).
+    /// Version that DATA packets to it repeat; 0 before the first announcement (Rules for peers,
+    /// item 8).
     pub(crate) version: u16,
-    /// Length of the longest message that begins unscheduled (PRIO-16).
+    /// Length of the longest message that starts unscheduled (PRIO-16).
     pub(crate) longest_unscheduled: u32,
 }
 
 impl PeerCutoffs {
-    /// Before the peer has announced anything, all messages use the level below `highest` (HM `homa_peer.c` `homa_peer_alloc`).
+    /// Before the peer has announced anything, all messages use the level below `highest` (HM
+    /// `homa_peer.c` `homa_peer_alloc`).
     pub(crate) fn unknown(highest: u8) -> Self {
         let mut table = [0; PRIORITIES];
         table[usize::from(highest.saturating_sub(1))] = u32::MAX;
         Self { table, version: 0, longest_unscheduled: u32::MAX }
     }
 
-    /// Takes an announcement. Level 0 has no limit, whatever the announcement says
-    /// (HM `homa_incoming.c` `homa_cutoffs_pkt`, PRIO-7). In the udp profile, longer messages than it says begin scheduled; with 0 the
-    /// level is left to scheduled packets.
+    /// Applies an announcement. Level 0 has no limit, whatever is announced (HM `homa_incoming.c`
+    /// `homa_cutoffs_pkt`, PRIO-7). In the udp profile, messages longer than its announced limit
+    /// start scheduled; a limit of 0 leaves the level to scheduled packets.
     pub(crate) fn update(&mut self, cutoffs: &Cutoffs, profile: Profile) {
         self.table = cutoffs.unscheduled;
         let longest = std::mem::replace(&mut self.table[0], u32::MAX);
@@ -32,8 +34,9 @@ impl PeerCutoffs {
         self.version = cutoffs.version;
     }
 
-    /// PRIO-3: level for the unscheduled packets of a message of `length` bytes: the highest one, up to `highest`, that takes
-    /// messages of this length. A cutoff of 0 leaves a level to scheduled packets, and takes no empty message either.
+    /// PRIO-3: level for the unscheduled packets of a message of `length` bytes: the highest one,
+    /// up to `highest`, that takes messages of this length. A cutoff of 0 leaves a level to
+    /// scheduled packets, and takes no empty message either.
     pub(crate) fn level(&self, length: u32, highest: u8) -> u8 {
         let length = extent(length);
         (0..=highest).rev().find(|level| self.table[usize::from(*level)] >= length).unwrap_or(0)

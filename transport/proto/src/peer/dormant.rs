@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! - **DORMANT-1** There are at most `limit` sessions. Beyond, the oldest of the host that has most of them is lost: a host
-//!   with many clients displaces no session of a host with few.
-//! - **DORMANT-2** `by_size` holds each host that has sessions, with their number, and nothing else.
+//! - **DORMANT-1** There are at most `limit` sessions. Beyond, the oldest of the host that has most
+//!   of them is lost: a host with many clients displaces no session of a host with few.
+//! - **DORMANT-2** `by_size` holds exactly the hosts that have sessions, with their number.
 
 use super::hosts::HostAddress;
 use super::{Address, Serving};
@@ -42,7 +42,7 @@ impl Dormant {
         }
     }
 
-    /// Keeps the session of the client at `address`. Returns the one that makes room for it, if one must.
+    /// Stores the session of the client at `address`. Returns the session evicted for it, if any.
     pub(super) fn put(&mut self, address: Address, serving: Serving) -> Option<(Address, Serving)> {
         let host = HostAddress::of(&address);
         let before = self.sessions.insert(address, (self.next, serving));
@@ -101,7 +101,8 @@ impl Dormant {
     }
 }
 
-/// Whether the session that was put in as `number` is still stored, and no later one of that client.
+/// Whether the session that was put in as `number` is still stored, and no later one of that
+/// client.
 fn is_present(
     sessions: &HashMap<Address, (u64, Serving), FixedState>,
     number: u64,

@@ -1,9 +1,10 @@
 //! The finished RPC ids of one client towards one server.
 //!
-//! Ids towards one server are dense in the udp profile (2 apart), so that the finished ones are
-//! a few ranges: below `low` everything is finished, and above it there are as many gaps as there are
-//! RPCs alive or given up. Both ends keep this: the client to know its low-water mark, the server to
-//! execute nothing twice. In the kernel profile ids are not dense: [`SparseIds`](super::SparseIds).
+//! Ids towards one server are dense in the udp profile (2 apart), so that the finished ones form a
+//! few ranges: below `low` all ids are finished, and above it there are as many gaps as RPCs live
+//! or given up. Both ends keep this set: the client for its low-water mark, the server to execute
+//! each request at most once. In the kernel profile ids are not dense:
+//! [`SparseIds`](super::SparseIds).
 //!
 //! # Invariants
 //!
@@ -71,7 +72,8 @@ impl FinishedIds {
         }
     }
 
-    /// FINISHED-2, CAP-11: gives the lowest ids that are neither finished nor known up; they will be refused.
+    /// FINISHED-2, CAP-11: gives the lowest ids that are neither finished nor known up; they will
+    /// be refused.
     fn close_lowest_gap(&mut self) {
         if let Some(first) = self.above.first() {
             self.raise_low(first.end * 2);

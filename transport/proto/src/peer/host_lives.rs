@@ -1,24 +1,25 @@
 //! The lives of a client host in the kernel profile.
 //!
-//! A module counts its calls from 2 (HM `homa_utils.c` `homa_init`), and does so again after its host was restarted or the
-//! module was loaded anew. Its packets do not say so: there are no sessions. A server that keeps the ids of finished
-//! requests would take the new calls for late duplicates, and one that forgets them would execute late duplicates. What
-//! tells a new life (requirement AMO-10):
+//! A module counts its calls from 2 (HM `homa_utils.c` `homa_init`), and starts over when its host
+//! restarts or the module is reloaded. Its packets do not show that: there are no sessions. A
+//! server that keeps the ids of finished requests would take the new calls for late duplicates, and
+//! one that forgets them would execute late duplicates. Signs of a new life (requirement AMO-10):
 //!
-//! - *No version of the cutoffs* in a packet whose id is not new, although the host has known the version for
-//!   [`PACKET_LIFE`]: a module forgets it only with its peers, and then its ids go on. A late packet of its first
-//!   requests, which had no version, does not arrive so late.
-//! - *Other contents* under an id that was used before: length, port, or first bytes. Of the last [`RECENT`] requests.
-//! - *Time*: ids of a module are forgotten [`FORGET_AFTER`] after the last packet about them. Its client gives up within a
-//!   tenth of that (HM `homa_timer.c` `homa_timer_check_rpc`).
+//! - *No version of the cutoffs* in a packet with a new id, although the host has had the version
+//!   for [`PACKET_LIFE`]: a module forgets it only with its peers, and then its ids continue. A
+//!   late packet of its first requests, which had no version, does not arrive so late.
+//! - *Other contents* under an id that was used before: length, port, or first bytes. Of the last
+//!   [`RECENT`] requests.
+//! - *Time*: ids of a module are forgotten [`FORGET_AFTER`] after the last packet about them. Its
+//!   client gives up within a tenth of that (HM `homa_timer.c` `homa_timer_check_rpc`).
 //!
-//! Each counter of a host ([`SparseIds`]) lives a life of its own: the endpoints of apus on a host start and end alone, and
-//! never use an id again (ADR 12), so that theirs are not forgotten with time.
+//! Each counter of a host ([`SparseIds`]) has its own lives: the endpoints of apus on a host start
+//! and end independently, and never reuse an id (ADR 12), so their ids are not forgotten with time.
 //!
 //! # Invariants
 //!
-//! - **LIVES-1** An id that is finished in the present life of its counter stays so while it is remembered; one that is
-//!   finished in an earlier life means nothing in the present one.
+//! - **LIVES-1** An id that is finished in the present life of its counter stays so while it is
+//!   remembered; one that is finished in an earlier life has no meaning in the present one.
 //! - **LIVES-2** A life ends only by a packet of its host, never by time alone.
 
 use super::SparseIds;
@@ -30,16 +31,17 @@ use std::hash::BuildHasher;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The longest time that a packet is on its way, in nanoseconds. Chosen by us: queues of a datacenter hold packets for
-/// milliseconds, and no host is restarted in less.
+/// Longest time that a packet is in flight, in nanoseconds. Chosen by us: queues of a datacenter
+/// hold packets for milliseconds, and no host restarts in less.
 const PACKET_LIFE: u64 = SECOND;
 
-/// Time after which a finished id of a module is forgotten, in nanoseconds. Chosen by us: the module gives up a call after
-/// 100 ms, or after 1 s with the setting that docs/interop.md recommends.
+/// Time after which a finished id of a module is forgotten, in nanoseconds. Chosen by us: the
+/// module gives up a call after 100 ms, or after 1 s with the setting that docs/interop.md
+/// recommends.
 const FORGET_AFTER: u64 = 5 * SECOND;
 
-/// Requests of a host whose beginnings are remembered. Chosen by us: for hosts that have not made enough calls to learn the
-/// version of the cutoffs.
+/// Requests of a host whose first packets are remembered. Chosen by us: for hosts that have not
+/// made enough calls to receive the version of the cutoffs.
 const RECENT: usize = 64;
 
 /// Leading bytes of a request that are compared. The smallest path carries more in a packet.
@@ -52,16 +54,16 @@ const MODULE: u64 = 0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestSign {
     pub(crate) id: u64,
-    /// The version of the cutoffs that its sender knows; 0 if it knows none.
+    /// The version of the cutoffs that its sender has received; 0 if none.
     pub(crate) version: u16,
-    /// Digest of the request, if the packet begins it.
+    /// Digest of the request, if this is its first packet.
     pub(crate) digest: Option<u64>,
     /// When it arrived at the earliest: it may have waited in the socket.
     pub(crate) arrived: Instant,
 }
 
-/// Returns the digest of a request of `length` bytes from client port `port`, by the packet that begins it; `None` if the
-/// packet has too few bytes to tell.
+/// Returns the digest of a request of `length` bytes from client port `port`, by its first packet;
+/// `None` if the packet has too few bytes to distinguish requests.
 pub(crate) fn digest(port: u16, length: u32, offset: u32, payload: &[u8]) -> Option<u64> {
     let beginning = BEGINNING.min(length as usize);
     (offset == 0 && payload.len() >= beginning)
@@ -90,8 +92,8 @@ struct Life {
 }
 
 impl HostLives {
-    /// Notes a packet of a request. Returns the number of the life that it belongs to, and of the one that it has ended, if
-    /// it did.
+    /// Records a packet of a request. Returns the number of its life, and of the life that it has
+    /// ended, if any.
     pub(crate) fn note(&mut self, sign: RequestSign) -> (u64, Option<u64>) {
         let RequestSign { id, version, digest, arrived } = sign;
         self.forget_old(arrived);
@@ -104,7 +106,7 @@ impl HostLives {
             before
         };
         let version_since = match life.version_since {
-            // The host has forgotten this peer, and goes on counting.
+            // The host has forgotten this peer, and continues counting.
             Some(_) if version == 0 && id > life.highest => None,
             None if version != 0 => Some(arrived),
             since => since,
@@ -112,7 +114,8 @@ impl HostLives {
         let highest = id.max(life.highest);
         self.lives.insert(counter_of(id), Life { number: life.number, highest, version_since });
         if let Some(digest) = digest {
-            // Shorter requests overtake longer ones: that an id is not above all before it does not make it known.
+            // Shorter requests overtake longer ones: an id below the highest one is not necessarily
+            // known.
             let is_known = || self.recent.iter().any(|(other, _)| *other == id);
             if id > life.highest || !is_known() {
                 self.remember(id, digest);
@@ -138,7 +141,8 @@ impl HostLives {
         }
     }
 
-    /// A packet about request `id` has arrived. Returns whether the request is finished; then it is remembered for longer.
+    /// A packet about request `id` has arrived. Returns whether the request is finished; then it is
+    /// remembered for longer.
     pub(crate) fn touch(&mut self, id: u64, arrived: Instant, now: Instant) -> bool {
         self.forget_old(arrived);
         let is_finished = self.finished.contains(id);
@@ -148,7 +152,7 @@ impl HostLives {
         is_finished
     }
 
-    /// Forgets finished ids of a module about which nothing has come for long.
+    /// Forgets finished ids of a module after a long time without packets about them.
     fn forget_old(&mut self, arrived: Instant) {
         if arrived >= self.next_scan {
             self.next_scan = arrived.plus(SECOND);
@@ -187,7 +191,7 @@ impl HostLives {
         }
     }
 
-    /// Begins a life of the counter of `id`, in which nothing is finished.
+    /// Starts a life of the counter of `id`, without finished ids.
     fn begin(&mut self, id: u64) -> Life {
         let life = Life { number: self.next_number, highest: 0, version_since: None };
         self.next_number = self.next_number.wrapping_add(1);
@@ -208,7 +212,8 @@ mod tests {
         RequestSign { id, version, digest: None, arrived: at(millis) }
     }
 
-    /// A module that has made `calls` calls since 0 ms, one per millisecond, and knows the version since the second one.
+    /// A module that has made `calls` calls since 0 ms, one per millisecond, and has the version
+    /// since the second one.
     fn after(calls: u64) -> HostLives {
         let mut lives = HostLives::default();
         for call in 0..calls {
@@ -220,14 +225,14 @@ mod tests {
         lives
     }
 
-    /// AMO-10: the module was loaded anew.
+    /// AMO-10: the module was reloaded.
     #[test]
     fn a_host_without_a_version_counts_anew() {
         let mut lives = after(500);
         assert!(lives.is_finished(2));
         assert_eq!(lives.note(sign(2, 0, 1_500)), (1, Some(0)));
         assert!(!lives.is_finished(2) && !lives.is_finished(400));
-        // Requests of the old life that still live end, and say nothing about the new one.
+        // Live requests of the old life end, and are no sign about the new one.
         lives.finish(0, 4, at(1_500));
         assert!(!lives.is_finished(4));
         assert_eq!(lives.note(sign(4, 0, 1_500)), (1, None), "two calls at the same time");
@@ -246,7 +251,8 @@ mod tests {
         assert!(lives.is_finished(2));
     }
 
-    /// HM `homa_peer.c` `homa_peer_gc`: a module that has forgotten this host knows no version, and goes on counting.
+    /// HM `homa_peer.c` `homa_peer_gc`: a module that has forgotten this host has no version, and
+    /// continues counting.
     #[test]
     fn a_host_that_has_forgotten_this_one_lives_on() {
         let mut lives = after(500);
@@ -258,7 +264,7 @@ mod tests {
         assert_eq!(lives.note(sign(1_204, 0, 201_001)), (1, Some(0)));
     }
 
-    /// AMO-10: a host that has made a single call knows no version yet.
+    /// AMO-10: a host that has made a single call has no version yet.
     #[test]
     fn other_contents_tell_a_restart() {
         let mut lives = HostLives::default();
@@ -296,7 +302,7 @@ mod tests {
         assert_eq!(lives.note(request(2, b"z")), (1, Some(0)));
     }
 
-    /// AMO-10: nothing tells that the host was restarted.
+    /// AMO-10: no sign shows that the host was restarted.
     #[test]
     fn ids_of_a_module_are_forgotten_when_its_client_has_given_up() {
         let mut lives = after(1);

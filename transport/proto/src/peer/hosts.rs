@@ -1,15 +1,19 @@
-//! The hosts behind peers, and what all peers of a host use together.
+//! The hosts behind peers, and the resources that all peers of a host share.
 //!
-//! A *host* is an IPv4 address, or the 64 bits of an IPv6 address that name its network (RFC 4291 section 2.5.4): a machine
-//! that has one address there may take any. Several machines behind one NAT are one host. A client can have as many ports as it
-//! likes, and with them as many peers, but no other host: what is limited per host cannot be multiplied.
+//! A *host* is an IPv4 address, or the 64 bits of an IPv6 address that name its network (RFC 4291
+//! section 2.5.4): a machine with one address there may take any. Several machines behind one NAT
+//! are one host. A client can have any number of ports, and thereby of peers, but only one host:
+//! limits per host cannot be multiplied.
 //!
-//! A peer holds the [`HostId`] of its host, so that no address is hashed for a packet of a known peer.
+//! A peer holds the [`HostId`] of its host, so that no address is hashed for a packet of a known
+//! peer.
 //!
 //! # Invariants
 //!
-//! - **HOSTS-1** A host is known exactly as long as it has peers, and `by_size` holds each host with their number.
-//! - **HOSTS-2** Each peer of a host is in the host's order once. (So may be peers that were forgotten.)
+//! - **HOSTS-1** A host is known exactly as long as it has peers, and `by_size` holds each host
+//!   with their number.
+//! - **HOSTS-2** Each peer of a host is in the host's order once. (So may be peers that were
+//!   forgotten.)
 //! - **HOSTS-3** `busy` is the number of peers of a host that have live RPCs.
 
 use super::{Address, HostId, PeerId};
@@ -36,7 +40,7 @@ impl HostAddress {
     }
 }
 
-/// What the peers of one host use.
+/// Resources used by the peers of one host.
 #[derive(Debug)]
 pub(crate) struct Host {
     address: HostAddress,
@@ -44,13 +48,13 @@ pub(crate) struct Host {
     peers: u32,
     /// Number of them that have live RPCs.
     busy: u32,
-    /// Live RPCs in which they are the clients.
+    /// Live RPCs in which its peers are the clients.
     pub(crate) server_rpcs: u32,
     /// Bytes reserved for messages that are being received from them.
     pub(crate) receive_bytes: u64,
     /// Whether messages from them have waited for room among these bytes.
     pub(crate) is_waited_for: bool,
-    /// Its peers, each with the time at which it was put here; those that have been here for longest are in front.
+    /// Its peers, each with the time at which it was queued; the oldest entries are in front.
     order: VecDeque<(PeerId, Instant)>,
 }
 
@@ -65,7 +69,7 @@ impl Host {
         self.busy == self.peers
     }
 
-    /// A live RPC with one of its peers, which has `others`, begins.
+    /// Counts a new live RPC with one of its peers, which has `others`.
     pub(crate) fn rpc_begins(&mut self, others: usize, ours: Role) {
         self.busy += u32::from(others == 0);
         self.server_rpcs += u32::from(ours == Role::Server);
@@ -138,7 +142,7 @@ impl Hosts {
         id
     }
 
-    /// A peer of `id` was forgotten; `is_known` says which are not.
+    /// Removes a forgotten peer of `id`; `is_known` returns whether a peer is still known.
     pub(super) fn leave(&mut self, id: HostId, is_known: impl Fn(PeerId) -> bool) {
         let host = &mut self.slots[id];
         self.by_size.remove(&(host.peers, id));

@@ -1,8 +1,8 @@
 //! Peers: the state about other endpoints.
 //!
-//! One [`Peer`] per remote address: the properties of packets to it (size, priorities, round-trip time),
-//! and what either side has promised the other (sessions, finished ids, acks). RPCs are not kept
-//! here; they name their peer.
+//! One [`Peer`] per remote address: the properties of packets to it (size, priorities, round-trip
+//! time), and what either side has promised the other (sessions, finished ids, acks). RPCs are not
+//! kept here; they name their peer.
 
 mod acks;
 mod address;
@@ -33,7 +33,7 @@ pub(crate) use cutoffs::PeerCutoffs;
 pub(crate) use finished_ids::FinishedIds;
 pub(crate) use host_lives::{RequestSign, digest};
 pub(crate) use need_ack::NeedAckGate;
-pub(crate) use outgoing::Outgoing;
+pub(crate) use outgoing::OutgoingBytes;
 pub(crate) use resend_burst::ResendBurst;
 pub(crate) use rtt::Rtt;
 pub(crate) use serving::{Displaced, Serving, Standing};
@@ -61,13 +61,13 @@ pub(crate) struct Peer {
     pub(crate) address: Address,
     /// Its host.
     host: HostId,
-    /// What its module can do (kernel profile).
+    /// Variant of its module (kernel profile).
     pub(crate) variant: Variant,
     /// Payload bytes of a full DATA packet to it.
     pub(crate) segment: u32,
-    /// Priorities that it wants for unscheduled packets.
+    /// Priorities that it announces for unscheduled packets.
     pub(crate) cutoffs: PeerCutoffs,
-    /// Unscheduled bytes on their way to it.
+    /// Unscheduled bytes in flight to it.
     pub(crate) unscheduled: UnscheduledWindow,
     /// Whether it reads several packets of one datagram (WIRE-29).
     pub(crate) reads_shared_datagrams: bool,
@@ -77,9 +77,9 @@ pub(crate) struct Peer {
     pub(crate) rtt: Rtt,
     /// Acks that wait for a DATA packet.
     pub(crate) acks: Acks,
-    /// The RESENDs under way to it.
+    /// RESENDs outstanding to it.
     pub(crate) resends: ResendBurst,
-    /// The NEED_ACK under way to it.
+    /// NEED_ACKs outstanding to it.
     pub(crate) need_ack: NeedAckGate,
     /// Calls to it.
     pub(crate) calls: Calls,
@@ -88,7 +88,7 @@ pub(crate) struct Peer {
     /// Live RPCs with it, in either role (TABLES-1).
     pub(crate) live_rpcs: Vec<RpcKey>,
     /// Payload bytes that wait for transmission to it or for its acknowledgment.
-    pub(crate) send: Outgoing,
+    pub(crate) send: OutgoingBytes,
     /// Packets from it that switches have marked.
     pub(crate) marks: u64,
     /// Bytes reserved for messages that are being received from it.
@@ -97,19 +97,20 @@ pub(crate) struct Peer {
     pub(crate) last_used: Instant,
     /// When a packet last concerned a live RPC with it.
     pub(crate) heard: Instant,
-    /// When it disclaimed one of its requests, if nothing has shown since that it has others (TIME-15).
+    /// When it disclaimed one of its requests, if it has not shown others since (TIME-15).
     pub(crate) disclaimed: Option<Instant>,
 }
 
 impl Peer {
-    /// Returns the bytes of the longest datagram that several packets to it may share (WIRE-29); 0 if it does not read
-    /// such datagrams.
+    /// Returns the bytes of the longest datagram that several packets to it may share (WIRE-29); 0
+    /// if it does not read such datagrams.
     pub(crate) const fn longest_shared_datagram(&self) -> usize {
         if self.reads_shared_datagrams { DATA_HEADER_LEN + self.segment as usize } else { 0 }
     }
 
-    /// Notes that it does not know one of its requests any more. Its others are doubtful from `now` on, or still from the
-    /// last time on if that is less than `interval` nanoseconds ago: each is asked about once.
+    /// Records that it disclaimed one of its requests. Its others are doubtful from `now` on, or
+    /// still from the last time on if that is less than `interval` nanoseconds ago: each is asked
+    /// about once.
     pub(crate) fn disclaim(&mut self, now: Instant, interval: u64) {
         // It has answered a RESEND: the next burst may leave.
         self.resends.answered();
@@ -118,7 +119,7 @@ impl Peer {
         }
     }
 
-    /// Notes a packet about a live RPC: the peer is alive.
+    /// Records a packet about a live RPC: the peer is alive.
     pub(crate) const fn hear(&mut self, now: Instant) {
         self.resends.answered();
         self.last_used = now;

@@ -1,18 +1,19 @@
 //! Whether a peer may be sent a NEED_ACK now.
 //!
-//! TIME-9: a few NEED_ACKs are under way per peer. A response carries other acknowledgments that wait at the peer, and a
-//! peer that is too busy to respond would only have more to do.
+//! TIME-9: few NEED_ACKs are outstanding per peer. A response carries other acknowledgments that
+//! wait at the peer, and more questions would only burden a peer that is too busy to respond.
 //!
-//! A peer that was stopped responds to some of them and has lost the others. NEED_ACKs therefore leave in rounds, and what
-//! a peer has not responded to when the round after its own ends is given up, however much it responds to meanwhile.
+//! A peer that was stopped responds to some of them and has lost the others. NEED_ACKs therefore
+//! leave in rounds. A NEED_ACK without a response is given up when the next round ends, however
+//! many others are answered in the meantime.
 
 use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_NEED_ACKS};
 use crate::time::Instant;
 
-/// The NEED_ACKs under way to one peer.
+/// The NEED_ACKs outstanding to one peer.
 #[derive(Debug, Default)]
 pub(crate) struct NeedAckGate {
-    /// When the round began.
+    /// When the round started.
     began: Instant,
     /// When the last one left.
     last: Instant,
@@ -22,13 +23,13 @@ pub(crate) struct NeedAckGate {
     earlier: u32,
     /// Rounds in a row that were given up without a response.
     rounds: u32,
-    /// Whether a response came in this round.
+    /// Whether a response arrived in this round.
     is_answered: bool,
 }
 
 impl NeedAckGate {
-    /// Returns whether a NEED_ACK may leave at `now`. A round lasts `interval` nanoseconds, the next one twice that if there
-    /// was no response at all, and so on.
+    /// Returns whether a NEED_ACK may leave at `now`. A round lasts `interval` nanoseconds, the
+    /// next one twice that if there was no response at all, and so on.
     pub(crate) fn may_ask(&mut self, now: Instant, interval: u64) -> bool {
         let longer = interval.saturating_mul(1 << self.rounds.min(16));
         let interval = longer.min(MAX_NEED_ACK_INTERVAL);
@@ -54,17 +55,18 @@ impl NeedAckGate {
         is_silent
     }
 
-    /// Notes that a NEED_ACK leaves.
+    /// Records that a NEED_ACK leaves.
     pub(crate) const fn sent(&mut self, now: Instant) {
         self.last = now;
         self.under_way += 1;
     }
 
-    /// Notes a response to a NEED_ACK that left at `sent`, or a packet that may be a response to any.
+    /// Records a response to a NEED_ACK that left at `sent`, or a packet that may be a response to
+    /// any.
     pub(crate) fn answered(&mut self, sent: Option<Instant>) {
         self.rounds = 0;
         self.is_answered = true;
-        // What left before this round counts in the round before, or was given up.
+        // A NEED_ACK from before this round counts in the round before, or was given up.
         let is_earlier = sent.map_or(self.under_way == 0, |sent| sent < self.began);
         let count = if is_earlier { &mut self.earlier } else { &mut self.under_way };
         *count = count.saturating_sub(1);
@@ -106,8 +108,8 @@ mod tests {
         assert_eq!(gate.rounds(), 0);
     }
 
-    /// What leaves may fill two rounds unevenly, so that there is always room for another one. (Seed 2038: 305 responses to a
-    /// client that was restarted were kept for 21 s.)
+    /// NEED_ACKs may fill two rounds unevenly, so that there is always room for another one. (Seed
+    /// 2038: 305 responses to a client that was restarted were kept for 21 s.)
     #[test]
     fn rounds_that_are_never_full_count() {
         const INTERVAL: u64 = 2_000_000;

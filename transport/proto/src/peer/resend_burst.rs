@@ -1,9 +1,11 @@
 //! Whether a peer may be sent RESENDs now.
 //!
-//! TIME-6: one burst of RESENDs is under way per peer at a time (described in HM `protocol.md` and enforced by no code): after
-//! an incast with losses, all messages of a peer fall silent together, and asking for all of them at once would cause the next
-//! loss. A burst ends when the peer answers, or when it has not answered for an interval. The second burst without an answer
-//! may have been lost; from the third on the interval doubles, so that a peer that was stopped does not find a pile of RESENDs.
+//! TIME-6: one burst of RESENDs is outstanding per peer at a time (described in HM `protocol.md`
+//! and enforced by no code): after an incast with losses, all messages of a peer fall silent
+//! together, and requesting all of them at once would cause the next loss. A burst ends when the
+//! peer answers, or after an interval without an answer. The second burst without an answer may
+//! have been lost; from the third on the interval doubles, so that a peer that was stopped does not
+//! find a pile of RESENDs.
 
 use crate::limits::{MAX_RESEND_BURST, MAX_RESEND_BYTES};
 use crate::time::{Instant, USEC};
@@ -11,10 +13,10 @@ use crate::time::{Instant, USEC};
 /// RESENDs that start within this time belong to one burst: one pass of the engine.
 const BURST_SPAN: u64 = 100 * USEC;
 
-/// The RESENDs under way to one peer.
+/// The RESENDs outstanding to one peer.
 #[derive(Debug, Default)]
 pub(crate) struct ResendBurst {
-    /// When the burst began; `None` if none is under way.
+    /// When the burst started; `None` if none is outstanding.
     started: Option<Instant>,
     /// RESENDs in it.
     packets: u32,
@@ -22,7 +24,7 @@ pub(crate) struct ResendBurst {
     bytes: u64,
     /// Bursts in a row that were given up without an answer.
     unanswered: u32,
-    /// When the first of those began.
+    /// When the first unanswered burst started.
     silent_since: Option<Instant>,
 }
 
@@ -30,8 +32,8 @@ pub(crate) struct ResendBurst {
 const LOST_BURSTS: u32 = 1;
 
 impl ResendBurst {
-    /// Whether a message may ask now; a burst without an answer is given up after `interval`, or after a longer time
-    /// that is `most` at most.
+    /// Whether a message may ask now; a burst without an answer is given up after `interval`, or
+    /// after a longer time that is `most` at most.
     pub(crate) fn may_ask(&mut self, now: Instant, interval: u64, most: u64) -> bool {
         let doublings = self.unanswered.saturating_sub(LOST_BURSTS).min(16);
         let interval = interval.saturating_mul(1 << doublings).min(most.max(interval));
@@ -51,7 +53,8 @@ impl ResendBurst {
         }
     }
 
-    /// Bursts in a row without an answer, if the first of them began `time` nanoseconds ago or earlier; 0 otherwise.
+    /// Consecutive bursts without an answer, if the first of them started at least `time`
+    /// nanoseconds ago; 0 otherwise.
     pub(crate) fn unanswered_for(&self, now: Instant, time: u64) -> u32 {
         let is_long = self.silent_since.is_some_and(|since| now.since(since) >= time);
         if is_long { self.unanswered } else { 0 }
@@ -66,7 +69,7 @@ impl ResendBurst {
         }
     }
 
-    /// Notes that a RESEND for `bytes` bytes leaves.
+    /// Records that a RESEND for `bytes` bytes leaves.
     pub(crate) fn sent(&mut self, now: Instant, bytes: u64) {
         if self.started.is_none() {
             *self = Self { started: Some(now), packets: 0, bytes: 0, ..*self };

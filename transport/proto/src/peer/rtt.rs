@@ -1,23 +1,25 @@
 //! The round-trip time to a peer.
 //!
-//! Two figures for two uses. The *minimum* over the last ten to twenty seconds is the time on an idle
-//! network: it sets the amount of unscheduled bytes. The *smoothed* time with its variation includes
-//! queues: it sets how long silence is normal (TIME-11). Source of the smoothing: RFC 6298 section 2.
+//! Two figures for two uses. The *minimum* over the last ten to twenty seconds is the time on an
+//! idle network: it sets the amount of unscheduled bytes. The *smoothed* time with its variation
+//! includes queues: it sets how long silence is normal (TIME-11). Source of the smoothing: RFC 6298
+//! section 2.
 
 use crate::time::Instant;
 
 /// The minimum is taken over this time and the same time before it.
 const MIN_WINDOW: u64 = 10_000_000_000;
 
-/// A message's first GRANT waits for shorter messages, and then says nothing about the network: a sample counts as at most this
-/// many times the minimum. Chosen by us: longer queues than that are drained before missing bytes are requested. Without a
-/// bound, losses that are not requested delay GRANTs, which lengthens the RTO, which delays requests for losses.
+/// A message's first GRANT waits for shorter messages, so its delay may not reflect the network: a
+/// sample counts as at most this many times the minimum. Chosen by us: longer queues than that are
+/// drained before missing bytes are requested. Without a bound, losses that are not requested delay
+/// GRANTs, which lengthens the RTO, which delays requests for losses.
 const GRANT_FACTOR: u64 = 4;
 
 /// Estimates of a peer's round-trip time, in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Rtt {
-    /// Smoothed time; 0 if nothing has been measured.
+    /// Smoothed time; 0 without samples.
     smoothed: u64,
     /// Smoothed distance from it.
     variation: u64,
@@ -34,8 +36,8 @@ impl Rtt {
         self.sample(now, nanos.min(most));
     }
 
-    /// A sample of the network and of the peer's queues: the peer answers at once (NEED_ACK or RESEND to BUSY), or a
-    /// response has overtaken the answer to a RESEND.
+    /// A sample of the network and of the peer's queues: the peer answers at once (NEED_ACK or
+    /// RESEND to BUSY), or a response has overtaken the answer to a RESEND.
     pub(crate) fn sample(&mut self, now: Instant, nanos: u64) {
         self.sample_upper_bound(now, nanos);
         if self.smoothed == 0 {
@@ -47,8 +49,8 @@ impl Rtt {
         }
     }
 
-    /// The time from a request to its response. It includes the peer's own work: it counts if it is shorter than what is
-    /// believed, so that a queue that has ended is forgotten.
+    /// Samples the time from a request to its response. It includes the peer's own work: it counts
+    /// if it is below the estimate, so that the estimate falls when a queue has ended.
     pub(crate) fn sample_response(&mut self, now: Instant, nanos: u64) {
         if nanos < self.smoothed {
             self.sample(now, nanos);
@@ -57,7 +59,8 @@ impl Rtt {
         }
     }
 
-    /// A sample that includes the peer's own work (request to response): it counts for the minimum only.
+    /// A sample that includes the peer's own work (request to response): it counts for the minimum
+    /// only.
     fn sample_upper_bound(&mut self, now: Instant, nanos: u64) {
         if now.since(self.window_start) >= MIN_WINDOW {
             self.min = [None, self.min[0]];
@@ -74,7 +77,8 @@ impl Rtt {
         }
     }
 
-    /// Returns the RTO in nanoseconds (RFC 6298, section 2): at least `floor`, and beyond that at most `most`.
+    /// Returns the RTO in nanoseconds (RFC 6298, section 2): at least `floor`, and beyond that at
+    /// most `most`.
     pub(crate) fn rto(&self, floor: u64, most: u64) -> u64 {
         (self.smoothed + 4 * self.variation).min(most).max(floor)
     }
@@ -100,8 +104,8 @@ mod tests {
 
     const MOST: u64 = 250_000_000;
 
-    /// Found by the swarm: 500 requests wait for GRANTs, each waits longer than the one before, and lost bytes are
-    /// never requested.
+    /// Found by the swarm: 500 requests wait for GRANTs, each waits longer than the one before, and
+    /// lost bytes are never requested.
     #[test]
     fn waiting_for_a_grant_is_no_round_trip() {
         let mut rtt = Rtt::default();

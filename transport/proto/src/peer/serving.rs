@@ -1,10 +1,10 @@
 //! Sessions: whether a request that has just arrived may be executed.
 //!
-//! The network may keep a packet for longer than any state is kept, so that a server without memory of
-//! a client cannot know whether a request is new or was executed long ago. It asks: it offers a
-//! *session*, a number that only this client learns ([`super::Challenges`]), forgets the request, and executes it when
-//! the client sends it again with that number. From then on the client puts the session
-//! into its packets, and the server remembers which ids of the session are finished.
+//! The network may keep a packet for longer than any state is kept, so a server without memory of a
+//! client cannot tell a new request from one that was executed long ago. It asks: it offers a
+//! *session*, a number that only this client receives ([`super::Challenges`]), forgets the request,
+//! and executes it when the client sends it again with that number. From then on the client puts
+//! the session into its packets, and the server remembers the finished ids of the session.
 //!
 //! ```text
 //!   client                                  server
@@ -16,15 +16,15 @@
 //!
 //! # Invariants (requirements AMO-1, AMO-2, AMO-4)
 //!
-//! - **SESSION-1** A request is executed only in the current session, and only if its id is not finished
-//!   there.
-//! - **SESSION-2** A session becomes current only by DATA that carries its number and claim: its client has received the
-//!   offer, and the call is live.
-//! - **SESSION-3** A session that is not current any more is never current again (CHALLENGE-2).
+//! - **SESSION-1** A request is executed only in the current session, and only if its id is not
+//!   finished there.
+//! - **SESSION-2** A session becomes current only by DATA that carries its number and claim: its
+//!   client has received the offer, and the call is live.
+//! - **SESSION-3** A replaced session never becomes current again (CHALLENGE-2).
 //!
-//! The kernel profile (AMO-7) has no sessions on the wire: there is one that is always current, with numbers for the
-//! lives of the host ([`HostLives`], AMO-10). Remembering finished ids makes the kernel's known hole
-//! (docs/reference/homa-module.md, *At most once*) smaller.
+//! The kernel profile (AMO-7) has no sessions on the wire: one is always current, with numbers for
+//! the lives of the host ([`HostLives`], AMO-10). Remembering finished ids narrows the kernel's
+//! known hole (docs/reference/homa-module.md, *At most once*).
 
 use super::host_lives::{HostLives, RequestSign};
 use super::{FinishedIds, Slot};
@@ -35,7 +35,7 @@ use apus_wire::{Flags, UdpFields};
 #[derive(Debug)]
 pub(crate) struct Session {
     number: u64,
-    /// What its client said about itself when it was offered.
+    /// Statement of its client about itself, for which it was offered.
     claim: u32,
     /// When it was offered.
     offered: Slot,
@@ -77,11 +77,11 @@ pub(crate) enum Standing {
         /// The session.
         session: u64,
     },
-    /// Another client, another life of the same one, or a session that is not known (any more).
+    /// Another client, another life of the same one, or a session that is no longer known.
     Unknown,
 }
 
-/// A session that is not current any more.
+/// A session that was current and has been replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Displaced {
     /// Its number.
@@ -105,8 +105,8 @@ impl Serving {
         }
     }
 
-    /// The client has shown session `number`, which was offered for `claim` in the slot `offered`: it becomes current
-    /// (SESSION-2). Returns the one that was current before.
+    /// Makes session `number` current, which the client has shown and which was offered for `claim`
+    /// in the slot `offered` (SESSION-2). Returns the session that was current before.
     pub(crate) fn establish(
         &mut self,
         number: u64,
@@ -138,7 +138,7 @@ impl Serving {
         self.current.as_ref().map(|session| session.number)
     }
 
-    /// Notes that request `id` of session `number` will not be executed (again).
+    /// Records that request `id` of session `number` will not be executed (again).
     pub(crate) fn finish(&mut self, number: u64, id: u64, now: Instant) {
         let Some(session) = &mut self.current else { return };
         match &mut session.finished {
@@ -148,14 +148,14 @@ impl Serving {
         }
     }
 
-    /// Kernel profile: notes a packet of a request. Returns the number of the life of its host, and of the one that it has
-    /// ended, if it did.
+    /// Kernel profile: records a packet of a request. Returns the number of its host's life, and of
+    /// the life that it has ended, if any.
     pub(crate) fn note_request(&mut self, sign: RequestSign) -> (u64, Option<u64>) {
         self.lives().note(sign)
     }
 
-    /// Kernel profile: a packet about request `id` has come, and arrived at `arrived` or later. Returns whether the
-    /// request is finished.
+    /// Kernel profile: handles a packet about request `id` that arrived at `arrived` or later.
+    /// Returns whether the request is finished.
     pub(crate) fn touch(&mut self, id: u64, arrived: Instant, now: Instant) -> bool {
         match self.current.as_mut().map(|session| &mut session.finished) {
             Some(Finished::Sparse(lives)) => lives.touch(id, arrived, now),
@@ -168,8 +168,8 @@ impl Serving {
         self.current.as_ref().is_some_and(|session| session.finished.contains(id))
     }
 
-    /// Returns whether request `id` of the current session is finished, after taking the statement of these fields about its
-    /// calls; `None` if they do not carry that session.
+    /// Applies the low-water mark of these fields, and returns whether request `id` of the current
+    /// session is finished; `None` if they do not carry that session.
     #[inline(always)]
     pub(crate) fn check_current(&mut self, id: u64, fields: &UdpFields) -> Option<bool> {
         let shows = fields.flags.contains(Flags::SESSION) && self.is_current(fields.incarnation);
@@ -193,8 +193,8 @@ impl Serving {
         }
     }
 
-    /// The number of the life that request `id` of a host without sessions belongs to, if it may be executed: it is not known to be
-    /// finished (kernel profile).
+    /// The number of the life that request `id` of a host without sessions belongs to, if it may be
+    /// executed: it is not known to be finished (kernel profile).
     pub(crate) fn admit_kernel(&mut self, id: u64) -> Option<u64> {
         let lives = self.lives();
         if lives.is_finished(id) { None } else { Some(lives.number_of(id)) }
@@ -279,7 +279,8 @@ mod tests {
         assert!(serving.admit_kernel(4).is_some());
     }
 
-    /// Requirement CAP-11: a client of eight servers, one of whose requests has lost its first packet.
+    /// Requirement CAP-11: a client of eight servers, one of whose requests has lost its first
+    /// packet.
     #[test]
     fn in_the_kernel_profile_a_request_may_be_overtaken_by_many() {
         let mut serving = Serving::default();

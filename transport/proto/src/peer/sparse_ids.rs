@@ -1,18 +1,22 @@
 //! The finished requests of a client host in the kernel profile.
 //!
-//! There a counter numbers the calls of a whole host (HM `homa_rpc.c` `homa_rpc_alloc_client`), or those of one endpoint of
-//! apus; a server receives few of them. So finished ids do not form ranges: between two there are calls to other servers, and
-//! possibly a call to this one that has not arrived yet. Which is not known, but the counter tells how long ago an id was given
-//! out. Memory is therefore bounded by how far the counter has advanced, not by the number of gaps: finished ids are kept in
-//! *blocks* of [`BLOCK`] ids, a bit for each, and the oldest block is closed when there are too many. An id is refused unseen
-//! only when its host has made [`MAX_ID_BLOCKS`] times [`BLOCK`] calls more, 262,144, or many more if few of them arrive here:
-//! a module that makes a million a second needs a quarter of a second for that, and gives up a call whose server has been
-//! silent for 100 ms (HM `homa_timer.c` `homa_timer_check_rpc`).
+//! In the kernel profile a counter numbers the calls of a whole host (HM `homa_rpc.c`
+//! `homa_rpc_alloc_client`), or of one endpoint of apus; a server receives few of them. Finished
+//! ids therefore do not form ranges: between two there are calls to other servers, and possibly a
+//! call to this one that has not arrived yet. The two are indistinguishable, but the counter shows
+//! how long ago an id was issued. Memory is therefore bounded by the advance of the counter, not by
+//! the number of gaps: finished ids are kept in *blocks* of [`BLOCK`] ids, a bit for each, and the
+//! oldest block is closed when there are too many. An id is refused unseen only when its host has
+//! made [`MAX_ID_BLOCKS`] times [`BLOCK`] calls more, 262,144, or many more if few of them arrive
+//! here: a module that makes a million a second needs a quarter of a second for that, and gives up
+//! a call whose server has been silent for 100 ms (HM `homa_timer.c` `homa_timer_check_rpc`).
 //!
-//! Endpoints of apus begin in ranges of their own (ADR 12), far from each other and from the module. The highest
-//! bits distinguish the counters, so that a busy one does not close what a quiet one has not finished.
+//! Endpoints of apus start in separate ranges (ADR 12), far from each other and from the module.
+//! The highest bits distinguish the counters, so that a busy one does not close unfinished ids of a
+//! quiet one.
 //!
-//! A counter may begin anew: [`HostLives`](super::HostLives) recognises that, and decides what is forgotten.
+//! A counter may restart: [`HostLives`](super::HostLives) recognises that, and decides which ids
+//! are forgotten.
 //!
 //! # Invariants
 //!
@@ -28,8 +32,8 @@ use crate::time::Instant;
 /// Ids of a block. Chosen by us: bits of a word.
 const BLOCK: u64 = u64::BITS as u64;
 
-/// Bits of an id below those that name its counter: the ranges of raw drivers begin there (ADR 12). At most 4096
-/// counters follow, each with two words at least.
+/// Bits of an id below the bits that name its counter: the ranges of raw drivers start there (ADR
+/// 12). At most 4096 counters follow, each with at least two words.
 const COUNTER_BITS: u32 = 52;
 
 /// Returns the counter of an id.
@@ -45,7 +49,7 @@ pub(crate) struct SparseIds {
     blocks: usize,
 }
 
-/// What is finished of one counter's ids.
+/// Finished ids of one counter.
 #[derive(Clone, Debug, Default)]
 struct Counter {
     /// All blocks below this one are closed: their ids count as finished.
@@ -62,7 +66,7 @@ struct Block {
     number: u64,
     /// A bit for each id that is finished.
     bits: u64,
-    /// When an id of it was finished last, or heard of after its end.
+    /// When an id of it was last finished, or received again after its end.
     touched: Instant,
 }
 
@@ -78,7 +82,7 @@ impl SparseIds {
         self.counters.get(&counter_of(id)).is_some_and(|counter| counter.contains(id))
     }
 
-    /// Adds `id`, which was finished, or heard of again, at `now`.
+    /// Adds `id`, which was finished, or received again, at `now`.
     pub(crate) fn insert(&mut self, id: u64, now: Instant) {
         let is_new_block = self.counters.entry(counter_of(id)).or_default().insert(id, now);
         self.blocks += usize::from(is_new_block);
@@ -158,8 +162,8 @@ mod tests {
     /// Number of ids that have passed when the first is closed, if no block is left out.
     const WINDOW: u64 = MAX_ID_BLOCKS as u64 * BLOCK;
 
-    /// A client of many servers: one of eight of its calls arrives here. (4096 ranges were full after 32,768 calls of
-    /// the host; a first packet that had to be sent again arrived too late.)
+    /// A client of many servers: one of eight of its calls arrives here. (4096 ranges were full
+    /// after 32,768 calls of the host; a first packet that had to be sent again arrived too late.)
     #[test]
     fn gaps_stay_open_until_the_counter_has_gone_far() {
         let mut ids = SparseIds::default();
@@ -188,8 +192,8 @@ mod tests {
         assert!(ids.contains(2));
     }
 
-    /// Two endpoints of one host, and the module's own counter. (The lowest ids were closed for the sake of
-    /// the highest: a request of the quiet endpoint that was overtaken was refused.)
+    /// Two endpoints of one host, and the module's own counter. (The lowest ids were closed for the
+    /// sake of the highest: a request of the quiet endpoint that was overtaken was refused.)
     #[test]
     fn a_busy_counter_leaves_the_others_alone() {
         let mut ids = SparseIds::default();
@@ -216,7 +220,8 @@ mod tests {
         assert_eq!((ids.contains(0), ids.blocks), (true, blocks));
     }
 
-    /// AMO-10: what is heard of again stays; a counter that has lost its oldest blocks may begin anew in them.
+    /// AMO-10: ids received again stay; a counter that has lost its oldest blocks may restart in
+    /// them.
     #[test]
     fn old_ids_are_forgotten_by_blocks() {
         let at = Instant::from_nanos;

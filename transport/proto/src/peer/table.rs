@@ -3,11 +3,13 @@
 //! # Invariants
 //!
 //! - **PEERS-1** A peer with a live RPC is never forgotten.
-//! - **PEERS-2** A peer idle for less than `peer_idle_secs_min` is forgotten only for a newcomer of its own host, when that
-//!   has as many peers as it may have, or for one of a host that has fewer.
-//! - **PEERS-3** (AMO-6) A forgotten client's session survives among the dormant ones ([`dormant`](super::dormant)).
-//! - **PEERS-4** (CAP-18) When there are too many peers, the idlest of the host that has most of them goes: a host with many
-//!   peers keeps no other host away. The work for a newcomer is bounded.
+//! - **PEERS-2** A peer idle for less than `peer_idle_secs_min` is forgotten only for a newcomer of
+//!   its own host, when that host is at its limit of peers, or for one of a host that has fewer.
+//! - **PEERS-3** (AMO-6) A forgotten client's session survives among the dormant ones
+//!   ([`dormant`](super::dormant)).
+//! - **PEERS-4** (CAP-18) When there are too many peers, the idlest peer of the host with the most
+//!   peers is evicted: a host with many peers keeps no other host away. The work for a newcomer is
+//!   bounded.
 
 use super::dormant::Dormant;
 use super::hosts::{Host, Hosts};
@@ -36,13 +38,13 @@ const SECOND: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Peers {
     slots: SlotMap<PeerId, Peer>,
-    /// By address and port. 16 bytes for each peer: with an `Address` as the key it would be 40, and most look-ups of many
-    /// peers a cache miss.
+    /// By address and port. 16 bytes for each peer: with an `Address` as the key it would be 40,
+    /// and most look-ups of many peers a cache miss.
     by_v4: HashMap<u64, PeerId, FixedState>,
     by_v6: HashMap<NamedV6, PeerId, FixedState>,
     /// The peer that was found last: packets arrive in runs.
     last: Option<(Address, PeerId)>,
-    /// All peers in the order in which they are checked for idleness, and some that were forgotten.
+    /// All peers in the order of the checks for idleness, and some that were forgotten.
     ring: VecDeque<PeerId>,
     /// The hosts of the peers.
     hosts: Hosts,
@@ -52,7 +54,7 @@ pub(crate) struct Peers {
     dormant: Dormant,
     /// Which sessions unknown clients are offered.
     pub(crate) challenges: Challenges,
-    /// The answers to those that have shown no session.
+    /// The rate of answers to senders without a session.
     pub(crate) unproven: UnprovenAnswers,
     secret: Secret,
     /// No call is further than this from the first id of a peer that was forgotten.
@@ -99,6 +101,7 @@ impl Peers {
         }
     }
 
+    // Not needed while packets arrive from the same peer as before.
     #[inline(never)]
     fn search(&mut self, address: Address) -> Option<PeerId> {
         let id = *match &address {
@@ -114,20 +117,22 @@ impl Peers {
         self.slots.get_mut(id)
     }
 
-    /// Whether an unknown client at `address` may find room: its host has fewer peers than it may have, or one of them can go.
+    /// Whether an unknown client at `address` may find room: its host has fewer peers than it may
+    /// have, or one of them can go.
     pub(crate) fn may_have_room(&self, address: Address) -> bool {
         let Some(host) = self.hosts.find(&address) else { return true };
         self.hosts[host].peers() < self.limit_per_host || !self.hosts[host].is_busy()
     }
 
-    /// Makes room for an unknown client at `address` among the peers of its host: the idlest of them goes. Returns whether
-    /// there is room now.
+    /// Makes room for an unknown client at `address` among the peers of its host, by evicting the
+    /// idlest of them. Returns whether there is room now.
     pub(crate) fn make_room_in_host(&mut self, address: Address, now: Instant) -> bool {
         let Some(host) = self.hosts.find(&address) else { return true };
         self.hosts[host].peers() < self.limit_per_host || self.evict_from(host, now)
     }
 
-    /// The peer at `address`, made if necessary, and whether it is new; `None` if there are too many.
+    /// Returns the peer at `address`, created if necessary, and whether it is new; `None` if there
+    /// are too many.
     pub(crate) fn find_or_insert(
         &mut self,
         address: Address,
@@ -160,7 +165,7 @@ impl Peers {
             calls,
             serving: self.dormant.wake(&address).unwrap_or_default(),
             live_rpcs: Vec::new(),
-            send: super::Outgoing::default(),
+            send: super::OutgoingBytes::default(),
             marks: 0,
             receive_bytes: 0,
             last_used: now,
@@ -183,7 +188,7 @@ impl Peers {
         first_id_to(self.secret, address) + self.ids_used
     }
 
-    /// What is known of the requests from `address`, whose peer is `peer`, or dormant.
+    /// The serving state for `address`, whose peer is `peer`, or dormant.
     pub(crate) fn serving_of(&self, address: Address, peer: Option<PeerId>) -> Option<&Serving> {
         match peer {
             Some(peer) => Some(&self.slots[peer].serving),
@@ -229,8 +234,8 @@ impl Peers {
         self.next_scan
     }
 
-    /// Forgets some of the peers that have been idle for long, in small steps (HM `homa_peer.c` `homa_peer_gc`,
-    /// TIME-13). Returns whether a scan was due.
+    /// Forgets some of the peers that have been idle for long, in small steps (HM `homa_peer.c`
+    /// `homa_peer_gc`, TIME-13). Returns whether a scan was due.
     pub(crate) fn scan(&mut self, now: Instant) -> bool {
         if now < self.next_scan {
             return false;
@@ -246,8 +251,8 @@ impl Peers {
         self.slots.len()
     }
 
-    /// Makes room for a peer at `address`, if possible (PEERS-4). Otherwise every host has about as many peers, and
-    /// one that has been idle for some seconds goes.
+    /// Makes room for a peer at `address`, if possible (PEERS-4). Otherwise every host has about as
+    /// many peers, and a peer idle for some seconds is evicted.
     fn make_room(&mut self, address: Address, now: Instant) {
         let enough = self.hosts.peers_at(&address) + 1;
         let largest = self.hosts.largest().take(HOSTS_PER_EVICTION);
@@ -258,11 +263,11 @@ impl Peers {
         }
     }
 
-    /// Forgets the idlest peer of `host`, as far as that is found among the first of its order. Returns `false` if all of
+    /// Evicts the idlest peer of `host` among the first of its order. Returns `false` if all of
     /// these have live RPCs.
     ///
-    /// The order is that of the clock algorithm: a peer that was used since it was put there goes to the end, once. Exact
-    /// order would cost moves in a list for every packet.
+    /// The order is that of the clock algorithm: a peer that was used since it was queued moves to
+    /// the end, once. Exact order would cost list moves for every packet.
     fn evict_from(&mut self, host: HostId, now: Instant) -> bool {
         let mut idlest: Option<(Instant, PeerId)> = None;
         for _ in 0..PEERS_PER_EVICTION {
@@ -337,12 +342,13 @@ impl std::ops::IndexMut<PeerId> for Peers {
     }
 }
 
-/// The first id of calls to `address`. A server that is called learns nothing about ids towards others (RPC-7).
+/// The first id of calls to `address`. It reveals nothing about ids towards other servers (RPC-7).
 fn first_id_to(secret: Secret, address: Address) -> u64 {
     first_id(secret.number_of(Purpose::FirstId, address))
 }
 
-/// The first id of calls that a random number decides: even, far from 0, and with room for centuries above it.
+/// The first id of calls that a random number decides: even, far from 0, and with room for
+/// centuries above it.
 pub(crate) const fn first_id(random: u64) -> u64 {
     (random >> 2) & !1 | 1 << 61
 }
@@ -352,7 +358,8 @@ fn key(v4: &SocketAddrV4) -> u64 {
     u64::from(v4.ip().to_bits()) << 16 | u64::from(v4.port())
 }
 
-/// An address of IPv6 that is hashed in two writes: the standard hash is ten of a few bytes each, for every packet.
+/// An address of IPv6 that is hashed in two writes: the standard hash is ten of a few bytes each,
+/// for every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NamedV6(SocketAddrV6);
 

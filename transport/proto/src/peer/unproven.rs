@@ -1,8 +1,9 @@
-//! How many answers senders get that have shown nothing.
+//! Limits on answers to senders that have not proven their address.
 //!
-//! A session challenge, a refusal and RPC_UNKNOWN cost a server a hundred times what a dropped packet does: they leave one by
-//! one, each in a datagram of its own. A sender that forges addresses would choose what a server does with its time, or what
-//! arrives at a client. A packet that carries its sender's session is always answered.
+//! A session challenge, a refusal and RPC_UNKNOWN cost a server a hundred times as much as a
+//! dropped packet: each leaves in a separate datagram. A sender that forges addresses could
+//! otherwise decide how a server spends its time, or what arrives at a client. A packet that
+//! carries its sender's session is always answered.
 //!
 //! Rationale, from `apus-lab lab hostile`: limits only while the endpoint is behind let a server
 //! that keeps up be used against its clients (p50 of honest calls 123 ms, with both limits 6);
@@ -11,11 +12,14 @@
 //!
 //! # Invariants (requirement BAD-10)
 //!
-//! - **UNPROVEN-1** An address gets no more answers than [`PER_ADDRESS`] makes in any time and in [`SAVED`].
-//! - **UNPROVEN-2** While the endpoint is behind with reading, no more leave than the rate makes in that time and in [`SAVED`].
+//! - **UNPROVEN-1** An address gets no more answers than [`PER_ADDRESS`] makes in any time and in
+//!   [`SAVED`].
+//! - **UNPROVEN-2** While the endpoint is behind with reading, no more leave than the rate makes in
+//!   that time and in [`SAVED`].
 //! - **UNPROVEN-3** Then a host gets at most a [`SHARE`]th of them.
 //!
-//! Addresses share with others of the same group, and hosts, too. Which group that is depends on a secret.
+//! Addresses share with others of the same group, and hosts, too. Which group that is depends on a
+//! secret.
 
 use super::Address;
 use super::hosts::HostAddress;
@@ -23,29 +27,33 @@ use crate::time::{Instant, MSEC};
 use foldhash::fast::FixedState;
 use std::hash::{BuildHasher, Hash};
 
-/// Time for which answers that were not needed are saved, in nanoseconds.
+/// Longest time for which unused answers accumulate, in nanoseconds.
 ///
 /// Chosen by us: a thousand clients that call a busy server at once find a thousand answers.
 const SAVED: u64 = 50 * MSEC;
 
 /// Answers per millisecond to an address.
 ///
-/// Chosen by us: reading them takes an innocent client a few hundredths of a core; a client that was restarted while hundreds
-/// of its requests were under way still disclaims them all at once (TIME-15).
+/// Chosen by us: reading them takes an innocent client a few hundredths of a core; a client that
+/// was restarted while hundreds of its requests were in flight still disclaims them all at once
+/// (TIME-15).
 const PER_ADDRESS: u64 = 10;
 
-/// Part of all answers that the host of an address gets while the endpoint is behind: one in this number.
+/// Part of all answers that the host of an address gets while the endpoint is behind: one in this
+/// number.
 ///
-/// Chosen by us: a sender with one address leaves three quarters to others; the clients behind a NAT still get a quarter.
+/// Chosen by us: a sender with one address leaves three quarters to others; the clients behind a
+/// NAT still get a quarter.
 const SHARE: u64 = 4;
 
-/// Groups of addresses. Chosen by us: 8 KiB, and an honest address is rarely in the group of one that is flooded.
+/// Groups of addresses. Chosen by us: 8 KiB, and an honest address rarely shares its group with a
+/// flooded one.
 const ADDRESSES: usize = 1 << 10;
 
 /// Groups of hosts.
 const HOSTS: usize = 1 << 6;
 
-/// Answers to senders that have shown nothing.
+/// Answers to unproven senders.
 #[derive(Debug)]
 pub(crate) struct UnprovenAnswers {
     all: Meter,
@@ -65,8 +73,8 @@ impl UnprovenAnswers {
         }
     }
 
-    /// Counts an answer to `address`, and returns whether it may leave. Of an endpoint that is `behind` with reading, `per_ms`
-    /// leave in each millisecond.
+    /// Counts an answer to `address`, and returns whether it may leave. Of an endpoint that is
+    /// `behind` with reading, `per_ms` leave in each millisecond.
     pub(crate) fn take(
         &mut self,
         address: Address,
@@ -104,7 +112,7 @@ impl Meter {
         self.0.since(now) < SAVED
     }
 
-    /// Notes an answer; the next one is due `interval` nanoseconds later.
+    /// Records an answer; the next one is due `interval` nanoseconds later.
     fn note(&mut self, now: Instant, interval: u64) {
         self.0 = self.0.max(now).plus(interval);
     }
@@ -122,7 +130,8 @@ mod tests {
         Address::from(((n as u32).to_be_bytes(), 7))
     }
 
-    /// The answers of the second from `from` on, in each microsecond of which this sender sends a packet.
+    /// The answers of the second from `from` on, in each microsecond of which this sender sends a
+    /// packet.
     fn of_a_second(
         answers: &mut UnprovenAnswers,
         from: u64,
@@ -146,7 +155,8 @@ mod tests {
         assert_eq!(many, 1_000_000);
     }
 
-    /// UNPROVEN-2: what answers were given before is not held against those who are behind, but nothing is saved then.
+    /// UNPROVEN-2: earlier answers are not held against an endpoint that is behind, but no answers
+    /// accumulate then.
     #[test]
     fn a_flood_in_many_names_gets_the_rate() {
         let mut answers = UnprovenAnswers::new(1);

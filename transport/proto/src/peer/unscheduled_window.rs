@@ -1,20 +1,21 @@
-//! How many unscheduled bytes may be on their way to a peer.
+//! The limit of unscheduled bytes in flight to a peer.
 //!
-//! Unscheduled bytes leave without a GRANT. Many messages at once can bring more of them than the receiver's socket
-//! holds while its processor is busy. A receiver therefore states its room (WIRE-28), and the sender begins long messages
-//! with a packet alone when the room is used up: the rest waits for GRANTs (PRIO-12).
+//! Unscheduled bytes leave without a GRANT. Many messages at once can exceed the capacity of the
+//! receiver's socket while its processor is busy. A receiver therefore states its room (WIRE-28),
+//! and the sender starts long messages with a single packet when the room is used up: the rest
+//! waits for GRANTs (PRIO-12).
 
-/// Unscheduled bytes under way to one peer.
+/// Unscheduled bytes in flight to one peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnscheduledWindow {
-    /// Bytes that the peer has room for; `u64::MAX` if it does not say.
+    /// Bytes that the peer has room for; `u64::MAX` if it does not state any.
     room: u64,
     /// Unscheduled bytes of messages that the peer may not have read yet.
     in_flight: u64,
 }
 
-/// Room of a peer before its first CUTOFFS. Chosen by us: a quarter of the 4 MiB that an endpoint asks for, and enough
-/// for the first millisecond at 8 Gbit/s.
+/// Room of a peer before its first CUTOFFS. Chosen by us: a quarter of the 4 MiB that an endpoint
+/// requests, and enough for the first millisecond at 8 Gbit/s.
 const INITIAL_ROOM: u64 = 1_000_000;
 
 impl Default for UnscheduledWindow {
@@ -24,12 +25,13 @@ impl Default for UnscheduledWindow {
 }
 
 impl UnscheduledWindow {
-    /// The peer states its room in bytes; 0 says nothing.
+    /// Sets the room that the peer states, in bytes; 0 states none.
     pub(crate) fn set_room(&mut self, bytes: u32) {
         self.room = if bytes == 0 { u64::MAX } else { u64::from(bytes) };
     }
 
-    /// Takes room for up to `wanted` bytes, and for `least` of them in any case. Returns the number of bytes.
+    /// Takes room for up to `wanted` bytes, and for at least `least` of them. Returns the number of
+    /// bytes.
     pub(crate) fn take(&mut self, wanted: u32, least: u32) -> u32 {
         let free = u32::try_from(self.room.saturating_sub(self.in_flight)).unwrap_or(u32::MAX);
         let taken = wanted.min(free.max(least));

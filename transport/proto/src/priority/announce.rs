@@ -5,11 +5,12 @@ use crate::peer::Peer;
 use crate::time::{Instant, USEC};
 use apus_wire::{Cutoffs, Profile};
 
-/// Cutoffs are sent to a peer at most once in this time (HM `homa_incoming.c` `homa_data_pkt`: once per jiffy).
+/// Cutoffs are sent to a peer at most once in this time (HM `homa_incoming.c` `homa_data_pkt`: once
+/// per jiffy).
 const INTERVAL: u64 = 1_000 * USEC;
 
-/// PRIO-6: the CUTOFFS packet for `peer`, which has shown that it does not know the present ones; `None` if one was
-/// sent to it a moment ago.
+/// PRIO-6: the CUTOFFS packet for `peer`, whose packet had other cutoffs; `None` if one was sent to
+/// it a moment ago.
 pub(crate) fn announcement(
     own: &OwnCutoffs,
     peer: &mut Peer,

@@ -1,11 +1,12 @@
-//! What arrives at the other transports of the host, as far as it matters for cutoffs (PRIO-17).
+//! Messages that arrive at the other transports of the host, as far as they matter for cutoffs
+//! (PRIO-17).
 
 use crate::histogram::octaves;
 use crate::neighbours::{ArrivingLengths, EIGHTHS};
 use crate::time::SEC;
 use smallvec::SmallVec;
 
-/// What they have published, within what is possible.
+/// The lengths that they have published, within plausible bounds.
 #[derive(Debug, Default)]
 pub(super) struct LengthsElsewhere {
     all: SmallVec<[ArrivingLengths; 2]>,
@@ -14,7 +15,8 @@ pub(super) struct LengthsElsewhere {
 }
 
 impl LengthsElsewhere {
-    /// Takes over what each of them has published. No more can arrive than the link carries, and no more messages than bytes.
+    /// Takes over what each of them has published. No more can arrive than the link carries, and no
+    /// more messages than bytes.
     pub(super) fn set(&mut self, published: &[ArrivingLengths], link_mbps: u64) {
         let most = link_mbps.saturating_mul(125_000);
         self.all.clear();
@@ -32,8 +34,9 @@ impl LengthsElsewhere {
         if self.messages == 0 { 0 } else { in_time(self.messages, nanos) }
     }
 
-    /// Adds the unscheduled bytes that have arrived there in `nanos` nanoseconds to `counts`, by class of their messages' lengths. Of
-    /// the sum, what arrived `here` has an equal part at least. Returns the bytes of all messages, of which `total_here` came here.
+    /// Adds the unscheduled bytes that arrived there in `nanos` nanoseconds to `counts`, by class
+    /// of their messages' lengths. The bytes that arrived `here` have at least an equal part of the
+    /// sum. Returns the bytes of all messages, of which `total_here` arrived here.
     pub(super) fn add_to(&self, counts: &mut [u64], here: u64, total_here: u64, nanos: u64) -> u64 {
         let sum = |bytes: fn(&ArrivingLengths) -> u64| -> u64 {
             self.all.iter().map(|lengths| in_time(bytes(lengths), nanos)).sum()
@@ -51,7 +54,7 @@ impl LengthsElsewhere {
     }
 }
 
-/// How many come in `nanos` nanoseconds if there are `in_a_second`.
+/// The number in `nanos` nanoseconds at a rate of `in_a_second`.
 fn in_time(in_a_second: u64, nanos: u64) -> u64 {
     (u128::from(in_a_second) * u128::from(nanos) / u128::from(SEC)) as u64
 }

@@ -1,9 +1,10 @@
 //! Priorities: which level of the network a packet uses.
 //!
 //! Unscheduled packets: by the length of their message, with cutoffs that the *receiver* chooses so
-//! that each level carries the same amount ([`OwnCutoffs`], from the sizes that [`Sampler`] has counted).
+//! that each level carries the same amount ([`OwnCutoffs`], from the sizes counted by [`Sampler`]).
 //! Scheduled packets: by the rank of their message among the active ones ([`scheduled_level`]).
-//! Unscheduled levels lie above the scheduled ones. With the cutoffs a receiver states its [`Room`] for unscheduled bytes.
+//! Unscheduled levels lie above the scheduled ones. With the cutoffs a receiver states its [`Room`]
+//! for unscheduled bytes.
 
 mod announce;
 mod lengths_elsewhere;

@@ -1,10 +1,10 @@
 //! The sizes of messages that arrive, and the cutoffs that follow from them.
 //!
-//! What the kernel leaves to a user program (`homa_prio`, HM `util/homa_prio.cc`) is done here: the
-//! number of unscheduled levels is the share of unscheduled bytes and one more, and the cutoffs
-//! give each of them the same number of bytes (SIGCOMM 2018 section 3.4; docs/networks.md).
-//! Requirement PRIO-8. Transports of one host publish what arrives for each other, since their
-//! messages meet at one port (PRIO-17).
+//! The kernel leaves this to a user program (`homa_prio`, HM `util/homa_prio.cc`): the number of
+//! unscheduled levels is the share of unscheduled bytes and one more, and the cutoffs give each of
+//! them the same number of bytes (SIGCOMM 2018 section 3.4; docs/networks.md). Requirement PRIO-8.
+//! Transports of one host publish their arrivals to each other, since their messages meet at one
+//! port (PRIO-17).
 
 use super::OwnCutoffs;
 use super::lengths_elsewhere::LengthsElsewhere;
@@ -30,14 +30,14 @@ pub(crate) struct Sampler {
     interval: u64,
     min_messages: u64,
     levels: u8,
-    /// What arrives at the other transports of the host.
+    /// Arrivals at the other transports of the host.
     elsewhere: LengthsElsewhere,
-    /// What is published for them, and when it was last.
+    /// The last publication for them, and its time.
     published: (ArrivingLengths, Instant),
 }
 
-/// Least time between two publications in nanoseconds, whatever the interval is. Chosen by us: more often it would cost more
-/// than it is worth.
+/// Least time between two publications in nanoseconds, whatever the interval is. Chosen by us: more
+/// often it would cost more than it is worth.
 const PUBLISH_INTERVAL: u64 = 1_000 * USEC;
 
 impl Sampler {
@@ -55,8 +55,8 @@ impl Sampler {
         }
     }
 
-    /// Counts a message of which the first `unscheduled` bytes arrived without a GRANT. An empty one counts as one byte
-    /// (EXTENT-1): cutoffs distribute bytes, and would be none if there were none.
+    /// Counts a message whose first `unscheduled` bytes arrived without a GRANT. An empty one
+    /// counts as one byte (EXTENT-1): cutoffs distribute bytes, and there would be none otherwise.
     pub(crate) fn record(&mut self, length: u32, unscheduled: u32) {
         if self.interval > 0 {
             let unscheduled = if length == 0 { extent(0) } else { unscheduled.min(length) };
@@ -67,8 +67,8 @@ impl Sampler {
         }
     }
 
-    /// If the cutoffs are due to be computed anew: returns the bytes that have come without a GRANT since they were last, with the
-    /// headers of a packet for each message, and the nanoseconds since then.
+    /// If the cutoffs are due: returns the bytes that arrived without a GRANT since the last
+    /// renewal, with the headers of a packet for each message, and the elapsed nanoseconds.
     pub(crate) fn due(&self, now: Instant) -> Option<(u64, u64)> {
         // Without an interval no message counts.
         let nanos = now.since(self.since);
@@ -78,7 +78,7 @@ impl Sampler {
         is_due.then(|| (self.unscheduled.iter().sum::<u64>() + headers, nanos))
     }
 
-    /// Computes the cutoffs anew if that is due. Returns whether they changed.
+    /// Recomputes the cutoffs if they are due. Returns whether they changed.
     pub(crate) fn renew(&mut self, now: Instant, own: &mut OwnCutoffs) -> bool {
         if self.due(now).is_none() {
             return false;
@@ -87,7 +87,7 @@ impl Sampler {
         self.published.0 = self.arriving(now);
         self.unscheduled.fill(0);
         (self.total, self.messages, self.since) = (0, 0, now);
-        // The lowest entry stands for "no limit"; compare the others.
+        // The lowest entry means "no limit"; compare the others.
         let lowest = table.iter().position(|cutoff| *cutoff > 0).unwrap_or(0);
         let present = &own.announced().unscheduled;
         let same = usize::from(own.scheduled_levels()) == lowest
@@ -98,12 +98,14 @@ impl Sampler {
         !same
     }
 
-    /// Takes over what arrives at the other transports of the host, whose link carries `link_mbps` Mbit/s.
+    /// Stores the arrivals at the other transports of the host, whose link carries `link_mbps`
+    /// Mbit/s.
     pub(crate) fn observe(&mut self, elsewhere: &[ArrivingLengths], link_mbps: u64) {
         self.elsewhere.set(elsewhere, link_mbps);
     }
 
-    /// Returns what arrives here, if it is time to publish it again; never if the cutoffs are not renewed.
+    /// Returns the arrivals here, if it is time to publish them again; never if the cutoffs are not
+    /// renewed.
     pub(crate) fn poll_lengths(&mut self, now: Instant) -> Option<ArrivingLengths> {
         let interval = self.interval.max(PUBLISH_INTERVAL);
         if self.interval == 0 || now.since(self.published.1) < interval {
@@ -114,14 +116,14 @@ impl Sampler {
             self.since = now;
         }
         self.published.1 = now;
-        // A sample that has just begun says little.
+        // A new sample is too small to use.
         if now.since(self.since) >= interval {
             self.published.0 = self.arriving(now);
         }
         Some(self.published.0)
     }
 
-    /// What has been counted until `now`, in a second of it.
+    /// The counts until `now`, scaled to a second.
     fn arriving(&self, now: Instant) -> ArrivingLengths {
         let nanos = now.since(self.since).max(1);
         let in_a_second =
@@ -144,7 +146,8 @@ impl Sampler {
         }
     }
 
-    /// The cutoffs for what has been counted here in `nanos` nanoseconds, and what has come elsewhere meanwhile.
+    /// The cutoffs for the bytes counted here in `nanos` nanoseconds and the bytes that arrived
+    /// elsewhere in that time.
     fn table(&self, nanos: u64) -> [u32; PRIORITIES] {
         let mut counts = self.unscheduled.clone();
         let here: u64 = counts.iter().sum();
@@ -162,7 +165,7 @@ impl Sampler {
         for (class, bytes) in counts.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
             sum += bytes;
             table[level] = octaves::largest(class) as u32;
-            // This level is full; the next class begins the next one. A class may fill several.
+            // This level is full; the next class starts the next one. A class may fill several.
             while level > lowest && sum * parts >= unscheduled * part * (filled + 1) {
                 filled += 1;
                 level -= 1;
@@ -179,10 +182,12 @@ impl Sampler {
 /// and with nine tenths that of shorter ones half as much again.
 const ABOVE_SHARED: (u64, u64) = (3, 4);
 
-/// The number of levels for unscheduled packets (PRIO-8): their share of `levels`, rounded, and one more.
+/// The number of levels for unscheduled packets (PRIO-8): their share of `levels`, rounded, and one
+/// more.
 ///
-/// Scheduled packets keep a level if there are three. Of two, they share the lower one with the longest unscheduled
-/// messages: short messages suffer more from 10,000 unscheduled bytes before them than those suffer from scheduled packets.
+/// Scheduled packets keep a level if there are three. Of two, they share the lower one with the
+/// longest unscheduled messages: short messages suffer more from 10,000 unscheduled bytes before
+/// them than those suffer from scheduled packets.
 fn unscheduled_levels(levels: u64, unscheduled: u64, total: u64) -> u64 {
     let share = (levels * unscheduled + total / 2) / total.max(1);
     match levels {
@@ -223,7 +228,8 @@ mod tests {
         }
     }
 
-    /// Cutoffs after messages of which `per_cent` of the bytes were unscheduled, and whether they are new.
+    /// Cutoffs after messages of which `per_cent` of the bytes were unscheduled, and whether they
+    /// are new.
     fn learned(levels: u64, per_cent: u32) -> (OwnCutoffs, bool) {
         let (mut sampler, mut own) = sampler(levels);
         for _ in 0..1_000 {
@@ -298,7 +304,7 @@ mod tests {
         assert!(!sampler.renew(LATER.plus(2_000_000_000), &mut own), "nothing has changed");
     }
 
-    /// PRIO-8: a server that receives nothing but empty messages keeps a valid table.
+    /// PRIO-8: a server that receives only empty messages keeps a valid table.
     #[test]
     fn empty_messages_alone_make_a_valid_table() {
         let (mut sampler, mut own) = sampler(8);
@@ -311,7 +317,7 @@ mod tests {
         assert!(table[0] == u32::MAX && table[1..].iter().all(|cutoff| *cutoff == 1), "{table:?}");
     }
 
-    /// What `count` messages of `length` unscheduled bytes in a second are.
+    /// `count` messages of `length` unscheduled bytes in a second.
     fn arriving(count: u64, length: u32) -> ArrivingLengths {
         let bytes = count * u64::from(length);
         ArrivingLengths { eighths: [length; 8], unscheduled: bytes, total: bytes, messages: count }
@@ -354,15 +360,16 @@ mod tests {
             total: u64::MAX,
             messages: u64::MAX,
         };
-        // A third of the bytes here are unscheduled: they have three levels and one more. Half of the
-        // bytes, rounded down, fill one level and not quite a second one; three quarters fill two.
+        // A third of the bytes here are unscheduled: they have three levels and one more. Half of
+        // the bytes, rounded down, fill one level and not quite a second one; three quarters fill
+        // two.
         assert_eq!(
             [levels_of_own(&[]), levels_of_own(&[liar]), levels_of_own(&[liar; 3])],
             [4, 3, 2]
         );
     }
 
-    /// PRIO-17: a transport with few messages of its own has cutoffs when its host has enough of them.
+    /// PRIO-17: a transport with few messages has cutoffs when its host has enough of them.
     #[test]
     fn messages_elsewhere_count_as_messages() {
         let (mut sampler, mut own) = sampler(8);
@@ -390,7 +397,7 @@ mod tests {
         assert!((168..190).contains(&published.eighths[0]), "{published:?}");
         assert!((525..600).contains(&published.eighths[3]), "{published:?}");
         assert!(published.eighths.is_sorted() && published.eighths[7] >= 1_000);
-        // The sample that is renewed is published, and not the beginning of the next one.
+        // The renewed sample is published, and not the start of the next one.
         assert!(sampler.renew(begin.plus(4 * SEC), &mut own));
         let published = sampler.poll_lengths(begin.plus(4 * SEC)).unwrap();
         assert_eq!(published.messages, 250);
@@ -401,7 +408,7 @@ mod tests {
     }
 
     proptest! {
-        /// For any sizes, the table is one that a configuration could have.
+        /// For any sizes, a configuration could have the table.
         #[test]
         fn the_table_is_always_valid(
             sizes in proptest::collection::vec((length(), 0u32..60_000), 100..200),

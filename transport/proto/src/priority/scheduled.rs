@@ -3,19 +3,21 @@
 /// Level for the message of rank `rank` (0: fewest missing bytes) among `active` ones, with
 /// `levels` levels for scheduled packets.
 ///
-/// When fewer messages are active than there are levels, the lowest ones are used, so that a new and shorter message finds a
-/// free level above them and overtakes at once (HM `homa_grant.c` `homa_grant_priority`, PRIO-9).
+/// If fewer messages are active than levels exist, the lowest ones are used, so that a new and
+/// shorter message finds a free level above them and overtakes at once (HM `homa_grant.c`
+/// `homa_grant_priority`, PRIO-9).
 pub(crate) const fn scheduled_level(rank: usize, active: usize, levels: u8) -> u8 {
     let used = if active < levels as usize { active } else { levels as usize };
     used.saturating_sub(1).saturating_sub(rank) as u8
 }
 
-/// Level for what the oldest message is granted beside its rank, with `levels` levels for scheduled packets:
-/// the one above them, which is the lowest that unscheduled packets use.
+/// Level for the oldest message's share, in addition to its rank, with `levels` levels for
+/// scheduled packets: the one above them, which is the lowest that unscheduled packets use.
 ///
-/// Chosen by us. The kernel takes the second-highest level (HM `homa_grant.c` `homa_grant_check_fifo`), where most
-/// short messages are: each then waits behind a grant of 50,000 bytes, which is 16 µs at 25 Gbit/s and 8 ms at 50
-/// Mbit/s. The oldest message is starved by other scheduled packets, and this level is above those.
+/// Chosen by us. The kernel takes the second-highest level (HM `homa_grant.c`
+/// `homa_grant_check_fifo`), where most short messages are: each then waits behind a grant of
+/// 50,000 bytes, which is 16 µs at 25 Gbit/s and 8 ms at 50 Mbit/s. The oldest message is starved
+/// by other scheduled packets, and this level is above those.
 pub(crate) const fn oldest_level(levels: u8) -> u8 {
     levels
 }

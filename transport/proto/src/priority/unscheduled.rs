@@ -3,7 +3,7 @@
 use crate::config::Config;
 use apus_wire::{Cutoffs, PRIORITIES};
 
-/// The priorities that this endpoint wants for unscheduled packets to it.
+/// The priorities that this endpoint announces for unscheduled packets to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnCutoffs {
     announced: Cutoffs,
@@ -11,7 +11,7 @@ pub(crate) struct OwnCutoffs {
     scheduled_levels: u8,
 }
 
-/// The part of `informed_incoming` up to which messages begin unscheduled (PRIO-16). Chosen by us,
+/// Fraction of `informed_incoming` up to which messages start unscheduled (PRIO-16). Chosen by us,
 /// from sweeps (docs/networks.md).
 const LONGEST_PART: u64 = 12;
 
@@ -32,7 +32,7 @@ impl OwnCutoffs {
         own
     }
 
-    /// What CUTOFFS packets say.
+    /// The content of CUTOFFS packets.
     pub(crate) const fn announced(&self) -> &Cutoffs {
         &self.announced
     }
@@ -51,7 +51,7 @@ impl OwnCutoffs {
         self.announce_again();
     }
 
-    /// Announces the same table anew, with the present room.
+    /// Announces the same table again, with the present room.
     pub(crate) fn announce_again(&mut self) {
         self.announced.version = self.announced.version.checked_add(1).unwrap_or(1);
     }

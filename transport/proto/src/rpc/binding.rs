@@ -1,15 +1,15 @@
 //! The session that a call belongs to.
 
-/// In which session the server may execute a call. Changes once, when the server offers the first one, and
-/// afterwards only if the call is idempotent (AMO-3).
+/// In which session the server may execute a call. Changes once, when the server offers the first
+/// one, and afterwards only if the call is idempotent (AMO-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
     /// The server has not offered one yet.
     None,
     /// This session.
     Session(u64),
-    /// This session, after another one: what an earlier life of the server did with the call is not
-    /// known, whatever the present one says.
+    /// This session, after another one: the call's fate in an earlier life of the server is
+    /// unknown, whatever the present one reports.
     Moved(u64),
 }
 
@@ -30,7 +30,7 @@ impl Binding {
         }
     }
 
-    /// Whether the call has gone on in another session.
+    /// Whether the call has moved to another session.
     pub(crate) const fn is_moved(self) -> bool {
         matches!(self, Self::Moved(_))
     }

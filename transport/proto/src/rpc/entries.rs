@@ -1,4 +1,4 @@
-//! What other tables keep in an RPC, so that they need no table of their own.
+//! State that other tables keep in an RPC, so that they need no separate table.
 //!
 //! Each struct belongs to one module, which is the only one that reads or writes its fields.
 
@@ -9,13 +9,14 @@ pub(crate) struct GrantEntry {
     pub(crate) key: Option<u32>,
     /// Outstanding bytes as they are counted in the backlog.
     pub(crate) counted: u32,
-    /// Its bytes on the way as its sender has them, if marks of switches are heeded.
+    /// Its bytes in flight in the count of its sender, if marks of switches are used.
     pub(crate) on_way: u32,
-    /// Bytes that wait at its sender, as its newest packet says; `None` if it says nothing.
+    /// Bytes waiting at its sender, according to its newest packet; `None` if not reported.
     pub(crate) at_sender: Option<u32>,
-    /// Its bytes on the way as they are counted, if its sender says what waits there.
+    /// Its counted bytes in flight, if its sender reports its backlog.
     pub(crate) in_flight: InFlightShare,
-    /// Whether it has needed a grant: only then it counts (HM `homa_grant.c` `homa_grant_init_rpc`).
+    /// Whether it has needed a grant: only then it counts (HM `homa_grant.c`
+    /// `homa_grant_init_rpc`).
     pub(crate) scheduled: bool,
     /// Whether data has arrived since the last run.
     pub(crate) touched: bool,
@@ -34,10 +35,11 @@ pub(crate) struct SilencePlace {
     pub(crate) entry: usize,
 }
 
-/// What counts as on its way of one incoming message, if its sender says what waits there (`grant`).
+/// The counted bytes in flight of one incoming message, if its sender reports its backlog
+/// (`grant`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InFlightShare {
-    /// Bytes on their way.
+    /// Bytes in flight.
     pub(crate) bytes: u32,
     /// Whether the message needs further GRANTs.
     pub(crate) grantable: bool,

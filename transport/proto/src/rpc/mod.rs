@@ -10,7 +10,7 @@ mod tables;
 
 pub(crate) use binding::Binding;
 pub(crate) use entries::{GrantEntry, InFlightShare, SilencePlace};
-pub(crate) use state::{ClientState, ServerState, State, Step};
+pub(crate) use state::{ClientState, RpcStep, ServerState, SideState};
 pub(crate) use table::Rpcs;
 pub(crate) use tables::Tables;
 
@@ -26,17 +26,19 @@ use apus_wire::{Role, SenderId};
 pub(crate) struct Rpc {
     /// The other end.
     pub(crate) peer: PeerId,
-    /// The even id by which both ends know it.
+    /// The even id that both ends use for it.
     pub(crate) id: u64,
     /// Homa port of the other end.
     pub(crate) peer_port: u16,
-    /// Order of creation at this end; breaks ties in SRPT order (HM `homa_grant.c` `homa_grant_outranks`) and finds the oldest.
+    /// Order of creation at this end; breaks ties in SRPT order (HM `homa_grant.c`
+    /// `homa_grant_outranks`) and finds the oldest.
     pub(crate) birth: u64,
     /// Its place among the RPCs with its peer (`tables`).
     place: u32,
     /// When it was created.
     pub(crate) started: Instant,
-    /// When a packet last showed that the peer works on it: DATA, GRANT or BUSY (HM `homa_incoming.c` `homa_dispatch_pkts`).
+    /// When a packet last showed that the peer works on it: DATA, GRANT or BUSY (HM
+    /// `homa_incoming.c` `homa_dispatch_pkts`).
     pub(crate) heard: Instant,
     /// When the peer was last asked (RESEND or NEED_ACK).
     pub(crate) asked: Instant,
@@ -44,13 +46,14 @@ pub(crate) struct Rpc {
     pub(crate) asks: u32,
     /// How often in a row the peer has responded with BUSY: the resend interval doubles with each.
     pub(crate) put_off: u32,
-    /// Whether it is in the line of those that want to send a RESEND to its peer (TURNS-1).
+    /// Whether it is queued to send a RESEND to its peer (TURNS-1).
     pub(crate) waits_to_ask: bool,
-    /// Whether notes on it are wanted ([`crate::probe`]).
+    /// Whether notes on it are enabled ([`crate::probe`]).
     pub(crate) selected: bool,
-    /// What only one of the ends has.
+    /// State of one role only.
     pub(crate) side: Side,
-    /// The incoming message, from its first packet on. Boxed, because a message that fits into one packet needs none.
+    /// The incoming message, from its first packet on. Boxed, because a message that fits into one
+    /// packet needs none.
     pub(crate) incoming: Option<Box<MessageIn>>,
     /// The outgoing message, as long as the peer may need it.
     pub(crate) outgoing: Option<MessageOut>,
@@ -62,22 +65,23 @@ pub(crate) struct Rpc {
     pub(crate) grant: GrantEntry,
 }
 
-/// An RPC to be created. Its messages are written to their place afterwards: a long value moves slowly.
+/// An RPC to be created. Its messages are written to their place afterwards: a long value moves
+/// slowly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewRpc {
     /// The other end.
     pub(crate) peer: PeerId,
-    /// The even id by which both ends know it.
+    /// The even id that both ends use for it.
     pub(crate) id: u64,
     /// Homa port of the other end.
     pub(crate) peer_port: u16,
-    /// What only one of the ends has.
+    /// State of one role only.
     pub(crate) side: Side,
-    /// Whether notes on it are wanted.
+    /// Whether notes on it are enabled.
     pub(crate) selected: bool,
 }
 
-/// What only one of the ends has.
+/// State of one role only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
     /// This endpoint calls.
@@ -90,7 +94,7 @@ pub(crate) enum Side {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     state: ClientState,
-    /// The session in which the server may execute it.
+    /// The session that the server may execute it in.
     pub(crate) binding: Binding,
     /// Whether executing it twice does no harm.
     pub(crate) idempotent: bool,
@@ -195,20 +199,20 @@ impl Rpc {
     }
 
     /// The state.
-    pub(crate) const fn state(&self) -> State {
+    pub(crate) const fn state(&self) -> SideState {
         match &self.side {
-            Side::Client(client) => State::Client(client.state),
-            Side::Server(server) => State::Server(server.state),
+            Side::Client(client) => SideState::Client(client.state),
+            Side::Server(server) => SideState::Server(server.state),
         }
     }
 
     /// Whether `step` is possible now.
-    pub(crate) const fn permits(&self, step: Step) -> bool {
+    pub(crate) const fn permits(&self, step: RpcStep) -> bool {
         self.state().after(step).is_some()
     }
 
     /// Takes a step (STATE-1). Returns whether it was possible; nothing has changed if it was not.
-    pub(crate) fn step(&mut self, step: Step) -> bool {
+    pub(crate) fn step(&mut self, step: RpcStep) -> bool {
         let after = self.state().after(step);
         debug_assert!(
             after.is_some() || step.is_asked_for(),
@@ -216,8 +220,8 @@ impl Rpc {
             self.state()
         );
         match (&mut self.side, after) {
-            (Side::Client(client), Some(State::Client(state))) => client.state = state,
-            (Side::Server(server), Some(State::Server(state))) => server.state = state,
+            (Side::Client(client), Some(SideState::Client(state))) => client.state = state,
+            (Side::Server(server), Some(SideState::Server(state))) => server.state = state,
             _ => return false,
         }
         true
@@ -252,27 +256,28 @@ impl Rpc {
         }
     }
 
-    /// Notes a sign of life from the peer (HM `homa_incoming.c` `homa_dispatch_pkts`, TIME-1).
+    /// Records a sign of life from the peer (HM `homa_incoming.c` `homa_dispatch_pkts`, TIME-1).
     pub(crate) const fn hear(&mut self, now: Instant) {
         self.heard = now;
         self.asks = 0;
         self.put_off = 0;
     }
 
-    /// Notes that the peer is alive, and has nothing to send yet (BUSY).
+    /// Records that the peer is alive, and has nothing to send yet (BUSY).
     pub(crate) const fn hear_busy(&mut self, now: Instant) {
         let put_off = self.put_off.saturating_add(1);
         self.hear(now);
         self.put_off = put_off;
     }
 
-    /// Notes that this endpoint was stopped for the last `nanos` nanoseconds: they are no silence of the peer.
+    /// Records that this endpoint was stopped for the last `nanos` nanoseconds, which are no
+    /// silence of the peer.
     pub(crate) fn skip_silence(&mut self, nanos: u64, now: Instant) {
         self.heard = self.heard.plus(nanos).min(now);
         self.asked = self.asked.plus(nanos).min(now);
     }
 
-    /// Notes that the peer is asked for something.
+    /// Records a request to the peer.
     pub(crate) const fn ask(&mut self, now: Instant) {
         self.asked = now;
         self.asks = self.asks.saturating_add(1);
@@ -283,8 +288,8 @@ impl Rpc {
         (self.asks > 0).then_some(self.asked)
     }
 
-    /// What is known about the execution of the request if the call fails now (AMO-5). `sessions`
-    /// says whether the profile has them.
+    /// Returns the execution status of the request if the call fails now (AMO-5). `sessions` states
+    /// whether the profile has them.
     pub(crate) fn outcome(&self, sessions: bool) -> Execution {
         let Some(client) = self.client() else { return Execution::Unknown };
         // A request that has moved may have been executed in the session before.
@@ -294,7 +299,7 @@ impl Rpc {
             ClientState::Incoming => Execution::Executed,
             // The server cannot have the whole request…
             ClientState::Outgoing | ClientState::NoRoom if unsent => Execution::NotExecuted,
-            // …or has not offered a session in which it could execute it.
+            // …or has not offered a session that it could execute it in.
             ClientState::Outgoing | ClientState::NoRoom
                 if sessions && client.binding == Binding::None =>
             {

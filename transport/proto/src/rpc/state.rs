@@ -9,17 +9,19 @@
 //!   server   Incoming ──request complete──▶ InService ──reply──▶ Outgoing ──ack──▶ (gone)
 //! ```
 //!
-//! Any state also ends by failure; an RPC that has ended is not kept, so that there is no dead state.
-//! Source: HM `homa_rpc.h` `homa_rpc`. Requirement `RPC-2`; the tests list every state with every step.
+//! Any state also ends by failure; an RPC that has ended is not kept, so that there is no dead
+//! state. Source: HM `homa_rpc.h` `homa_rpc`. Requirement `RPC-2`; the tests list every state with
+//! every step.
 //!
 //! # Invariants
 //!
-//! - **STATE-1** A state changes by [`Rpc::step`](super::Rpc::step) alone, and a step of this endpoint is possible in
-//!   the state in which it is taken. (What a peer or the application asks for may be impossible; it is then refused.)
+//! - **STATE-1** A state changes only by [`Rpc::step`](super::Rpc::step), and a step of this
+//!   endpoint is possible in the state in which it is taken. (A step requested by a peer or the
+//!   application may be impossible; it is then refused.)
 
 /// State of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum SideState {
     /// This endpoint calls.
     Client(ClientState),
     /// This endpoint is called.
@@ -29,7 +31,7 @@ pub(crate) enum State {
 /// State of an RPC at its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientState {
-    /// The request is being sent, or the server has not begun to answer.
+    /// The request is being sent, or the server has not started to answer.
     Outgoing,
     /// Like `Outgoing`, and DATA of the response was dropped because there was no room for it.
     NoRoom,
@@ -48,9 +50,9 @@ pub(crate) enum ServerState {
     Outgoing,
 }
 
-/// What can happen to an RPC.
+/// Transitions of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum RpcStep {
     /// GRANT: the peer takes more of the outgoing message.
     Grant,
     /// RESEND: the peer lacks part of the outgoing message.
@@ -59,7 +61,7 @@ pub(crate) enum Step {
     Unknown,
     /// The application replies, or abandons the request.
     Reply,
-    /// There is no room for the response.
+    /// The response finds no room.
     NoRoom,
     /// A DATA packet of the response was accepted.
     ResponseBegins,
@@ -67,16 +69,16 @@ pub(crate) enum Step {
     RequestComplete,
 }
 
-impl Step {
-    /// Whether the peer or the application asks for the step, so that it may be impossible.
+impl RpcStep {
+    /// Whether the peer or the application requests the step, so that it may be impossible.
     pub(super) const fn is_asked_for(self) -> bool {
         matches!(self, Self::Grant | Self::Resend | Self::Unknown | Self::Reply)
     }
 }
 
-impl State {
+impl SideState {
     /// The state after `step`; `None` if the step is impossible.
-    pub(super) const fn after(self, step: Step) -> Option<Self> {
+    pub(super) const fn after(self, step: RpcStep) -> Option<Self> {
         match self {
             Self::Client(state) => match state.after(step) {
                 Some(state) => Some(Self::Client(state)),
@@ -91,27 +93,27 @@ impl State {
 }
 
 impl ClientState {
-    const fn after(self, step: Step) -> Option<Self> {
+    const fn after(self, step: RpcStep) -> Option<Self> {
         match (self, step) {
-            (_, Step::ResponseBegins) => Some(Self::Incoming),
-            (Self::Outgoing | Self::NoRoom, Step::Grant | Step::Resend | Step::Unknown) => {
-                Some(self)
-            }
-            (Self::Outgoing | Self::NoRoom, Step::NoRoom) => Some(Self::NoRoom),
-            // In `Incoming`, the server has the whole request (HM `homa_incoming.c` `homa_rpc_unknown_pkt`: RPC_UNKNOWN
-            // is ignored now).
+            (_, RpcStep::ResponseBegins) => Some(Self::Incoming),
+            (
+                Self::Outgoing | Self::NoRoom,
+                RpcStep::Grant | RpcStep::Resend | RpcStep::Unknown,
+            ) => Some(self),
+            (Self::Outgoing | Self::NoRoom, RpcStep::NoRoom) => Some(Self::NoRoom),
+            // In `Incoming`, the server has the whole request (HM `homa_incoming.c`
+            // `homa_rpc_unknown_pkt`: RPC_UNKNOWN is ignored now).
             _ => None,
         }
     }
 }
 
 impl ServerState {
-    const fn after(self, step: Step) -> Option<Self> {
+    const fn after(self, step: RpcStep) -> Option<Self> {
         match (self, step) {
-            (Self::Incoming, Step::RequestComplete) => Some(Self::InService),
-            (Self::InService, Step::Reply) | (Self::Outgoing, Step::Grant | Step::Resend) => {
-                Some(Self::Outgoing)
-            }
+            (Self::Incoming, RpcStep::RequestComplete) => Some(Self::InService),
+            (Self::InService, RpcStep::Reply)
+            | (Self::Outgoing, RpcStep::Grant | RpcStep::Resend) => Some(Self::Outgoing),
             _ => None,
         }
     }
@@ -125,10 +127,10 @@ mod tests {
     /// Every state with every step; `-` is an impossible step.
     #[test]
     fn every_cell_of_both_tables() {
-        use Step::{Grant, NoRoom, Reply, RequestComplete, Resend, ResponseBegins, Unknown};
+        use RpcStep::{Grant, NoRoom, Reply, RequestComplete, Resend, ResponseBegins, Unknown};
         let client = [ClientState::Outgoing, ClientState::NoRoom, ClientState::Incoming];
         let server = [ServerState::Incoming, ServerState::InService, ServerState::Outgoing];
-        let states = client.map(State::Client).into_iter().chain(server.map(State::Server));
+        let states = client.map(SideState::Client).into_iter().chain(server.map(SideState::Server));
         let mut table = String::new();
         for state in states {
             let steps = [Grant, Resend, Unknown, Reply, NoRoom, ResponseBegins, RequestComplete];

@@ -1,9 +1,10 @@
-//! The table of live RPCs, by name and by what a packet says.
+//! The table of live RPCs, by key and by the fields of packets.
 //!
 //! # Invariants
 //!
 //! - **RPCS-1** `by_wire` names exactly the live RPCs, each by (peer, id, role).
-//! - **RPCS-2** An RPC that has ended has no messages when its slot is used again, and is neither watched nor queued.
+//! - **RPCS-2** An RPC that has ended has no messages when its slot is used again, and is neither
+//!   watched nor queued.
 
 use super::{NewRpc, Rpc, RpcKey};
 use crate::peer::PeerId;
@@ -25,9 +26,10 @@ pub(crate) struct Rpcs {
     births: u64,
 }
 
-/// What a packet says about its RPC: the peer, and the id with this endpoint's role in the low bit. A server
-/// finds an RPC by client address and id (HM `homa_rpc.c` `homa_rpc_find_server`); a client could do with the id alone
-/// in the kernel profile, but ids are per server in the udp profile.
+/// The fields of a packet that name its RPC: the peer, and the id with this endpoint's role in the
+/// low bit. A server finds an RPC by client address and id (HM `homa_rpc.c`
+/// `homa_rpc_find_server`); in the kernel profile the id alone would suffice for a client, but ids
+/// are per server in the udp profile.
 type WireKey = (u64, u64);
 
 fn wire_key(peer: PeerId, id: u64, role: Role) -> WireKey {
@@ -40,7 +42,7 @@ impl Rpcs {
         Self { slots, by_wire, hasher: FixedState::with_seed(seed), clients: 0, births: 0 }
     }
 
-    /// Adds an RPC, which has this place among those with its peer.
+    /// Adds an RPC, with its place among the RPCs of its peer.
     #[inline(always)]
     pub(super) fn insert(&mut self, now: Instant, place: u32, new: NewRpc) -> RpcKey {
         self.births += 1;
@@ -59,7 +61,7 @@ impl Rpcs {
         name
     }
 
-    /// Ends a live RPC, which has no name any more. What it has left is the caller's, who takes the messages out (RPCS-2).
+    /// Ends a live RPC, whose key becomes invalid. The caller takes its messages out (RPCS-2).
     #[inline(always)]
     pub(super) fn end(&mut self, name: RpcKey) -> Option<&mut Rpc> {
         let rpc = self.slots.end(name)?;
@@ -71,7 +73,7 @@ impl Rpcs {
         Some(rpc)
     }
 
-    /// The RPC with `peer` that has `id` on the wire and in which this endpoint has `role`.
+    /// The RPC with `peer` that has `id` on the wire, with `role` as this endpoint's role.
     #[inline(always)]
     pub(crate) fn find(&self, peer: PeerId, id: u64, role: Role) -> Option<RpcKey> {
         self.by_wire.find(self.hasher.hash_one(wire_key(peer, id, role)), |number| {
@@ -91,7 +93,7 @@ impl Rpcs {
         self.slots.get_mut(name)
     }
 
-    /// Number of live RPCs in which this endpoint has `role`.
+    /// Number of live RPCs with `role` as this endpoint's role.
     pub(crate) const fn count(&self, role: Role) -> usize {
         match role {
             Role::Client => self.clients,

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! - **TABLES-1** [`Peer::live_rpcs`] names exactly the live RPCs with each peer, each at its `place`. What a packet says about
-//!   all RPCs with its sender concerns no others, however many there are.
+//! - **TABLES-1** [`Peer::live_rpcs`] names exactly the live RPCs with each peer, each at its
+//!   `place`. A packet about all RPCs with its sender visits no others, however many exist.
 
 use super::{NewRpc, Rpc, RpcKey, Rpcs};
 use crate::peer::{Peer, PeerId, Peers};
@@ -36,7 +36,8 @@ impl Tables {
         rpc
     }
 
-    /// Ends an RPC, if it is live: it is in no table any more. What it has left is the caller's, who takes the messages out.
+    /// Ends an RPC, if it is live, and removes it from every table. The caller takes its messages
+    /// out.
     #[inline(always)]
     pub(crate) fn end(&mut self, now: Instant, rpc: RpcKey) -> Option<(&mut Rpc, &mut Peer)> {
         let Rpc { peer, place, .. } = *self.rpcs.get(rpc)?;
@@ -57,8 +58,8 @@ impl Tables {
         self.peers[peer].live_rpcs.iter().map(|rpc| (*rpc, &self.rpcs[*rpc]))
     }
 
-    /// Notes that the peer works on `rpc`: it is not asked for a while
-    /// (HM `homa_incoming.c` `homa_dispatch_pkts`).
+    /// Records that the peer works on `rpc`, which postpones requests to it (HM `homa_incoming.c`
+    /// `homa_dispatch_pkts`).
     pub(crate) fn hear(&mut self, now: Instant, peer: PeerId, rpc: RpcKey) {
         let entry = &mut self.rpcs[rpc];
         entry.hear(now);
@@ -66,7 +67,8 @@ impl Tables {
         self.hear_peer(now, peer, role);
     }
 
-    /// Notes a BUSY of the peer about `rpc`: it is not asked for a while, and for longer each time.
+    /// Records a BUSY of the peer about `rpc`, which postpones requests to it, for longer each
+    /// time.
     pub(crate) fn hear_busy(&mut self, now: Instant, peer: PeerId, rpc: RpcKey) {
         let entry = &mut self.rpcs[rpc];
         let (role, asked) = (entry.role(), entry.unanswered());
@@ -78,12 +80,13 @@ impl Tables {
         }
     }
 
-    /// Notes that the peer works on an RPC in which this endpoint has `role`.
+    /// Records that the peer works on an RPC in which this endpoint has `role`.
     fn hear_peer(&mut self, now: Instant, peer: PeerId, role: Role) {
         let peer = &mut self.peers[peer];
         peer.hear(now);
         if role == Role::Server {
-            // It has requests of its session: it lives on, and had forgotten a single one (TIME-15).
+            // It has requests of its session: it lives on, and had forgotten a single one
+            // (TIME-15).
             peer.disclaimed = None;
         }
     }

@@ -1,9 +1,9 @@
-//! The RPC that a packet is about, and whether the packet may speak about it.
+//! Lookup of a packet's RPC, and the check that the packet may affect it.
 
 use crate::drop_reason::DropReason;
 use crate::peer::{Address, Peer, PeerId, Peers, Variant};
 use crate::rpc::{RpcKey, Tables};
-use apus_wire::{Flags, Header, Role};
+use apus_wire::{Body, Data, Flags, Header, Role};
 
 /// The source of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -11,16 +11,24 @@ pub(super) struct Source<'a> {
     pub(super) address: &'a Address,
     /// The peer at that address, if it was known when the packet arrived.
     pub(super) peer: Option<PeerId>,
-    /// What the packet shows about the peer's module (kernel profile), in case the peer is not known yet.
-    pub(super) variant: Option<Variant>,
 }
 
-/// What a packet must say about the session of its RPC (udp profile).
+/// The body of a DATA packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DataPacket<'a> {
+    pub(super) data: &'a Data,
+    pub(super) payload: &'a [u8],
+    /// Whether a switch has marked it (GRANT-18).
+    pub(super) is_marked: bool,
+}
+
+/// The session that a packet must carry (udp profile).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     /// It carries that session: only the other end, in its present life, can have sent it.
     Session,
-    /// It carries that session, or the call has none yet. For what a server says of a request that it does not know.
+    /// It carries that session, or the call has none yet. For statements of a server about a
+    /// request that it does not have.
     SessionIfAny,
 }
 
@@ -34,7 +42,7 @@ pub(super) const fn our_role(header: &Header) -> Role {
 #[inline(always)]
 pub(super) fn rpc_of(
     tables: &Tables,
-    from: Source<'_>,
+    from: &Source<'_>,
     header: &Header,
     proof: Proof,
 ) -> Result<(PeerId, RpcKey), DropReason> {
@@ -50,11 +58,11 @@ pub(super) fn rpc_of(
     if agrees { Ok((peer, rpc)) } else { Err(DropReason::StaleSession) }
 }
 
-/// The peer and the RPC that a packet is about, if both are known, whatever the packet says about the session.
+/// The peer and the RPC of a packet, if both are known, without a check of its session.
 #[inline(always)]
 pub(super) fn find_rpc(
     tables: &Tables,
-    from: Source<'_>,
+    from: &Source<'_>,
     header: &Header,
 ) -> Option<(PeerId, RpcKey)> {
     let peer = from.peer?;
@@ -64,7 +72,7 @@ pub(super) fn find_rpc(
 }
 
 /// Whether a packet of a client's present session is about a request that was finished in it.
-pub(super) fn was_finished(peers: &Peers, from: Source<'_>, header: &Header) -> bool {
+pub(super) fn was_finished(peers: &Peers, from: &Source<'_>, header: &Header) -> bool {
     let (Some(peer), Some(fields)) = (from.peer, header.udp()) else { return false };
     let serving = &peers[peer].serving;
     fields.flags.contains(Flags::SESSION)
@@ -72,8 +80,9 @@ pub(super) fn was_finished(peers: &Peers, from: Source<'_>, header: &Header) -> 
         && serving.is_finished(header.sender_id.client_id())
 }
 
-/// Whether a packet carries the session that its sender has with this endpoint, as client or as server. For packets that
-/// are about no RPC. The kernel profile has no sessions: every host of the network is believed there.
+/// Whether a packet carries the session that its sender has with this endpoint, as client or as
+/// server. For packets that concern no RPC. The kernel profile has no sessions: packets from any
+/// host are accepted there.
 pub(super) fn shows_session(peer: &Peer, header: &Header) -> bool {
     let Some(fields) = header.udp() else { return true };
     fields.flags.contains(Flags::SESSION)
@@ -83,15 +92,16 @@ pub(super) fn shows_session(peer: &Peer, header: &Header) -> bool {
         }
 }
 
-/// WIRE-26: notes what a packet has shown about the peer's module, if it showed anything.
-pub(super) fn note_variant(peers: &mut Peers, peer: PeerId, shown: Option<Variant>) {
-    if let Some(variant) = shown {
-        peers[peer].variant = variant;
+/// WIRE-26: records the variant of the peer's module, if a packet has revealed it.
+#[cold]
+pub(super) fn note_variant(peer: &mut Peer, body: &Body<'_>) {
+    if let Some(variant) = Variant::shown_by(body) {
+        peer.variant = variant;
     }
 }
 
-/// A packet of a server about a live call, other than the offer of its session, shows that the server knows that: DATA need not
-/// answer the challenge any more.
+/// Records that the server has its session: a packet about a live call, other than the offer, shows
+/// it. DATA need not answer the challenge any more.
 #[inline]
 pub(super) fn note_known(server: &mut Peer, header: &Header) {
     if let Some(fields) = header.udp() {

@@ -1,16 +1,20 @@
-//! ACK: clients do not need the state of their calls any more.
+//! ACK: clients no longer need the state of their calls.
 
 use super::acknowledge::acknowledge;
 use super::lookup::{Source, our_role, shows_session};
 use crate::drop_reason::DropReason;
-use crate::lifecycle::Context;
+use crate::inbound::Inbound;
+use crate::protocol::Protocol;
+use crate::tx::Output;
 use apus_wire::{AckList, Header, Role};
 
-/// The client does not need the state of these RPCs any more (HM `homa_incoming.c` `homa_ack_pkt`,
-/// RPC-10). Who does not know the session ends none of them.
+/// Ends RPCs whose client no longer needs them (HM `homa_incoming.c` `homa_ack_pkt`, RPC-10). A
+/// packet without the session ends none.
 pub(super) fn on_ack(
-    cx: &mut Context,
-    from: Source<'_>,
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
+    from: &Source<'_>,
     header: &Header,
     list: &AckList,
 ) -> Result<(), DropReason> {
@@ -18,17 +22,17 @@ pub(super) fn on_ack(
         return Err(DropReason::WrongRole);
     }
     let peer = from.peer.ok_or(DropReason::UnknownRpc)?;
-    if !shows_session(&cx.tables.peers[peer], header) {
+    if !shows_session(&protocol.tables.peers[peer], header) {
         return Err(DropReason::StaleSession);
     }
     let id = header.sender_id.client_id();
-    let asked = cx.tables.rpcs.find(peer, id, Role::Server);
-    let asked = asked.and_then(|rpc| cx.tables.rpcs[rpc].unanswered());
-    cx.tables.peers[peer].need_ack.answered(asked);
-    let mut known = acknowledge(cx, peer, id);
-    let port = cx.outbound.identity.port;
+    let asked = protocol.tables.rpcs.find(peer, id, Role::Server);
+    let asked = asked.and_then(|rpc| protocol.tables.rpcs[rpc].unanswered());
+    protocol.tables.peers[peer].need_ack.answered(asked);
+    let mut known = acknowledge(protocol, inbound, output, peer, id);
+    let port = output.outbound.identity.port;
     for ack in list.iter().filter(|ack| ack.server_port == port) {
-        known |= acknowledge(cx, peer, ack.client_id);
+        known |= acknowledge(protocol, inbound, output, peer, ack.client_id);
     }
     known.then_some(()).ok_or(DropReason::UnknownRpc)
 }

@@ -2,25 +2,26 @@
 
 use super::lookup::{Proof, Source, note_known, rpc_of};
 use crate::drop_reason::DropReason;
-use crate::lifecycle::Context;
+use crate::protocol::Protocol;
 use apus_wire::{Header, Role};
 
 /// The peer is alive: this endpoint waits (HM `homa_incoming.c` `homa_dispatch_pkts`).
 pub(super) fn on_busy(
-    cx: &mut Context,
-    from: Source<'_>,
+    protocol: &mut Protocol,
+    from: &Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
-    let (peer, rpc) = rpc_of(&cx.tables, from, header, Proof::Session)?;
-    // Only a RESEND makes a server say BUSY: the time says how long packets wait at the peer (TIME-11).
-    let entry = &cx.tables.rpcs[rpc];
+    let (peer, rpc) = rpc_of(&protocol.tables, from, header, Proof::Session)?;
+    // A server sends BUSY only in response to a RESEND: the time shows how long packets wait at the
+    // peer (TIME-11).
+    let entry = &protocol.tables.rpcs[rpc];
     let asked = entry.asked;
     if entry.role() == Role::Client {
-        note_known(&mut cx.tables.peers[peer], header);
+        note_known(&mut protocol.tables.peers[peer], header);
         if entry.asks == 1 {
-            cx.tables.peers[peer].rtt.sample(cx.now, cx.now.since(asked));
+            protocol.tables.peers[peer].rtt.sample(protocol.now, protocol.now.since(asked));
         }
     }
-    cx.tables.hear_busy(cx.now, peer, rpc);
+    protocol.tables.hear_busy(protocol.now, peer, rpc);
     Ok(())
 }

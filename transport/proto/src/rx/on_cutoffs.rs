@@ -1,15 +1,15 @@
-//! CUTOFFS: the priorities that the peer wants.
+//! CUTOFFS: the priorities that the peer requests.
 
 use super::lookup::{Source, shows_session};
 use crate::drop_reason::DropReason;
 use crate::peer::Peers;
 use apus_wire::{Cutoffs, Header};
 
-/// The peer wants these priorities for unscheduled packets from now on, and has this room for them (WIRE-28)
-/// (HM `homa_incoming.c` `homa_cutoffs_pkt`). PRIO-14: only who knows the session may say so.
+/// Applies the peer's priorities for unscheduled packets, and its room for them (WIRE-28) (HM
+/// `homa_incoming.c` `homa_cutoffs_pkt`). PRIO-14: only a packet with the session may change them.
 pub(super) fn on_cutoffs(
     peers: &mut Peers,
-    from: Source<'_>,
+    from: &Source<'_>,
     header: &Header,
     cutoffs: &Cutoffs,
 ) -> Result<(), DropReason> {

@@ -1,4 +1,4 @@
-//! FREEZE: the peer asks for the time trace of this moment.
+//! FREEZE: a request to freeze the time trace.
 
 use super::lookup::{Source, shows_session};
 use crate::drop_reason::DropReason;
@@ -6,12 +6,12 @@ use crate::peer::Peers;
 use crate::probe::{Notes, ProbeKind};
 use apus_wire::{Flags, Header, Kind};
 
-/// WIRE-16: the peer has frozen its time trace and asks for this endpoint's (HM `homa_plumbing.c` `homa_softirq`). The
-/// core keeps none: it notes the packet for the engine, which decides.
+/// WIRE-16: the peer has frozen its time trace and requests the same here (HM `homa_plumbing.c`
+/// `homa_softirq`). The core keeps no trace: it notes the packet for the engine, which decides.
 pub(super) fn on_freeze(
     peers: &Peers,
     notes: &mut Notes,
-    from: Source<'_>,
+    from: &Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
     let peer = from.peer.ok_or(DropReason::UnknownRpc)?;

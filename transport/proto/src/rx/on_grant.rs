@@ -2,7 +2,7 @@
 
 use super::lookup::{Proof, Source, note_known, rpc_of};
 use crate::drop_reason::DropReason;
-use crate::rpc::{Step, Tables};
+use crate::rpc::{RpcStep, Tables};
 use crate::time::Instant;
 use crate::tx::SendQueue;
 use apus_wire::{Features, Grant, Header};
@@ -14,14 +14,14 @@ pub(super) fn on_grant(
     now: Instant,
     tables: &mut Tables,
     queue: &mut SendQueue,
-    from: Source<'_>,
+    from: &Source<'_>,
     header: &Header,
     grant: &Grant,
 ) -> Result<(), DropReason> {
     let (peer, rpc) = rpc_of(tables, from, header, Proof::Session)?;
     note_known(&mut tables.peers[peer], header);
     let entry = &mut tables.rpcs[rpc];
-    let possible = entry.step(Step::Grant);
+    let possible = entry.step(RpcStep::Grant);
     let Some(message) = entry.outgoing.as_mut().filter(|_| possible) else {
         return Err(DropReason::WrongState);
     };

@@ -4,59 +4,71 @@ use super::lookup::{Proof, Source, find_rpc, our_role, rpc_of, shows_session};
 use super::unproven::count_answer;
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
-use crate::lifecycle::{Context, fail_client};
+use crate::inbound::Inbound;
+use crate::lifecycle::fail_client;
 use crate::peer::{Offer, PeerId};
 use crate::probe::ProbeKind;
-use crate::rpc::{Binding, ClientState, Rpc, RpcKey, Side, State};
-use crate::tx::Sender;
+use crate::protocol::Protocol;
+use crate::rpc::{Binding, ClientState, Rpc, RpcKey, Side, SideState};
+use crate::tx::Output;
 use apus_wire::{AckList, Body, Features, Flags, Header, Role, UdpFields};
 
-/// The server asks whether the call still needs its state (HM `homa_timer.c` `homa_timer_check_rpc`, `homa_incoming.c`
-/// `homa_need_ack_pkt`, TIME-10), or, with CONFIRM, offers a session in which it would execute the request (requirement AMO-1).
+/// The server asks whether the call still needs its state (HM `homa_timer.c`
+/// `homa_timer_check_rpc`, `homa_incoming.c` `homa_need_ack_pkt`, TIME-10), or, with CONFIRM,
+/// offers a session in which it would execute the request (requirement AMO-1).
 pub(super) fn on_need_ack(
-    cx: &mut Context,
-    from: Source<'_>,
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
+    from: &Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
     if our_role(header) != Role::Client {
         return Err(DropReason::WrongRole);
     }
     let question = header.udp().filter(|fields| fields.flags.contains(Flags::CONFIRM));
-    match (find_rpc(&cx.tables, from, header), question) {
-        (Some((peer, rpc)), Some(fields)) => on_offer(cx, peer, rpc, fields),
-        // The call is over. A server that offers has kept nothing of it.
+    match (find_rpc(&protocol.tables, from, header), question) {
+        (Some((peer, rpc)), Some(fields)) => on_offer(protocol, inbound, output, peer, rpc, fields),
+        // The call is over. An offering server has kept nothing of it.
         (None, Some(_)) => Err(DropReason::UnknownRpc),
         (None, None) => {
-            let knows = |peer| shows_session(&cx.tables.peers[peer], header);
+            let knows = |peer| shows_session(&protocol.tables.peers[peer], header);
             if header.udp().is_some() && !from.peer.is_some_and(knows) {
                 return Err(DropReason::StaleSession);
             }
             // In the kernel profile, where there are no sessions, any host may ask.
-            count_answer(cx, from, header)?;
-            answer_with_acks(&mut cx.sender(), from, header);
+            count_answer(protocol, from, header)?;
+            answer_with_acks(protocol, output, from, header);
             Ok(())
         }
         (Some(_), None) => {
-            let (peer, rpc) = rpc_of(&cx.tables, from, header, Proof::Session)?;
-            let no_room = cx.tables.rpcs[rpc].state() == State::Client(ClientState::NoRoom);
-            let (silence, rtt) = (cx.silence(rpc), &cx.tables.peers[peer].rtt);
-            let waits = no_room || cx.timers.in_flight(&cx.config, cx.now).covers(rtt, silence);
-            if waits || !cx.sender().request_missing(rpc) {
-                // The response is probably on its way, or the server waits for this endpoint or for room in it: the kernel asks
-                // every millisecond, and what would be dropped again must not take its link from everything else.
-                cx.sender().control(rpc, Body::Busy);
+            let (peer, rpc) = rpc_of(&protocol.tables, from, header, Proof::Session)?;
+            let no_room =
+                protocol.tables.rpcs[rpc].state() == SideState::Client(ClientState::NoRoom);
+            let (silence, rtt) = (protocol.silence(rpc), &protocol.tables.peers[peer].rtt);
+            let waits = no_room
+                || protocol.timers.in_flight(&protocol.config, protocol.now).covers(rtt, silence);
+            if waits || !output.request_missing(protocol, rpc) {
+                // The response is probably in flight, or the server waits for this endpoint or for
+                // room in it: the kernel asks every millisecond, and bytes that would be dropped
+                // again must not take its link from everything else.
+                output.control(protocol, rpc, Body::Busy);
             }
             Ok(())
         }
     }
 }
 
-/// The server offers a session for a live call. It has kept nothing of the request, which is sent again.
+/// Handles the offer of a session for a live call. The server has kept nothing of the request,
+/// which is sent again.
 ///
-/// The offer repeats the claim of the packet that it answers. One that answers a packet from before the call was bound
-/// is late, and changes nothing; one that answers a packet of the call's session says that the server has lost it.
+/// The offer repeats the claim of the packet that it answers. An offer for a packet from before the
+/// call was bound is late, and ignored; an offer for a packet of the call's session shows that the
+/// server has lost it.
 fn on_offer(
-    cx: &mut Context,
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
     peer: PeerId,
     rpc: RpcKey,
     fields: &UdpFields,
@@ -66,121 +78,143 @@ fn on_offer(
     let repeats = fields.features.contains(Features::LONG_SESSIONS);
     let answers = |claim| !repeats || fields.low_water == UdpFields::claim(claim);
     let offer = Offer { session, claim: Some(fields.low_water) };
-    let incarnation = u64::from(cx.outbound.identity.incarnation);
-    let Side::Client(client) = cx.tables.rpcs[rpc].side else {
+    let incarnation = u64::from(output.outbound.identity.incarnation);
+    let Side::Client(client) = protocol.tables.rpcs[rpc].side else {
         return Err(DropReason::WrongRole);
     };
     match client.binding.session() {
         None if answers(incarnation) => {
-            sample_round_trip(cx, peer, rpc);
+            sample_round_trip(protocol, peer, rpc);
             if repeats {
-                begin_session(cx, peer, offer);
+                begin_session(protocol, output, peer, offer);
             } else {
-                cx.tables.peers[peer].calls.accept(offer);
-                bind(cx, rpc, Binding::Session(session));
-                repeat(cx, rpc);
+                protocol.tables.peers[peer].calls.accept(offer);
+                bind(protocol, rpc, Binding::Session(session));
+                repeat(protocol, output, rpc);
             }
         }
         Some(bound) if bound == session => {
             if !repeats {
-                repeat(cx, rpc);
+                repeat(protocol, output, rpc);
             }
         }
-        // WIRE-33: a server that has offered 48 bits repeats claims. Without one, the id of the call would be the only secret.
+        // WIRE-33: a server that has offered 48 bits repeats claims. Without one, the id of the
+        // call would be the only secret.
         Some(bound) if !repeats && bound >> 32 != 0 => return Err(DropReason::StaleSession),
-        Some(bound) if answers(bound) => peer_restarted(cx, peer, offer),
+        Some(bound) if answers(bound) => peer_restarted(protocol, inbound, output, peer, offer),
         _ => return Err(DropReason::StaleSession),
     }
-    if cx.tables.rpcs.get(rpc).is_some() {
-        cx.tables.hear(cx.now, peer, rpc);
+    if protocol.tables.rpcs.get(rpc).is_some() {
+        protocol.tables.hear(protocol.now, peer, rpc);
     }
     Ok(())
 }
 
-/// The calls to a server whose session was not known go on in the one that it offers. It has kept nothing of them.
+/// Moves the calls to a server without a session into the one that it offers. It has kept nothing
+/// of them.
 ///
-/// Offers of two time slots may cross: all calls go on in the same session.
-pub(super) fn begin_session(cx: &mut Context, peer: PeerId, offer: Offer) {
-    let calls = &mut cx.tables.peers[peer].calls;
+/// Offers of two time slots may cross: all calls continue in the same session.
+pub(super) fn begin_session(
+    protocol: &mut Protocol,
+    output: &mut Output,
+    peer: PeerId,
+    offer: Offer,
+) {
+    let calls = &mut protocol.tables.peers[peer].calls;
     if calls.session().is_none() {
         calls.accept(offer);
     }
     let binding = Binding::new(calls.session());
     let unbound = |entry: &Rpc| entry.client().is_some_and(|c| c.binding == Binding::None);
-    let affected = cx.tables.rpcs_with(peer).filter(|(_, entry)| unbound(entry));
+    let affected = protocol.tables.rpcs_with(peer).filter(|(_, entry)| unbound(entry));
     let affected: Vec<RpcKey> = affected.map(|(rpc, _)| rpc).collect();
     for rpc in affected {
-        bind(cx, rpc, binding);
-        start_over(cx, rpc);
+        bind(protocol, rpc, binding);
+        start_over(protocol, output, rpc);
     }
 }
 
-fn bind(cx: &mut Context, rpc: RpcKey, binding: Binding) {
-    if let Side::Client(client) = &mut cx.tables.rpcs[rpc].side {
+fn bind(protocol: &mut Protocol, rpc: RpcKey, binding: Binding) {
+    if let Side::Client(client) = &mut protocol.tables.rpcs[rpc].side {
         client.binding = binding;
     }
 }
 
-/// An offer comes at once: the time since the request has left is a round trip.
-fn sample_round_trip(cx: &mut Context, peer: PeerId, rpc: RpcKey) {
-    let entry = &cx.tables.rpcs[rpc];
+/// Offers are sent at once: the time since the request has left is a round trip.
+fn sample_round_trip(protocol: &mut Protocol, peer: PeerId, rpc: RpcKey) {
+    let entry = &protocol.tables.rpcs[rpc];
     if let Some(request) = entry.outgoing.as_ref().filter(|request| request.sent() > 0)
         && !request.resent
         && entry.asks == 0
     {
-        let elapsed = cx.now.since(request.first_sent);
-        cx.tables.peers[peer].rtt.sample(cx.now, elapsed);
+        let elapsed = protocol.now.since(request.first_sent);
+        protocol.tables.peers[peer].rtt.sample(protocol.now, elapsed);
     }
 }
 
 /// Sends the request as if none of it had left.
-fn start_over(cx: &mut Context, rpc: RpcKey) {
-    let Some(request) = &mut cx.tables.rpcs[rpc].outgoing else { return };
+fn start_over(protocol: &mut Protocol, output: &mut Output, rpc: RpcKey) {
+    let Some(request) = &mut protocol.tables.rpcs[rpc].outgoing else { return };
     request.start_over();
-    cx.outbound.messages.update(&mut cx.tables.rpcs, rpc);
+    output.outbound.messages.update(&mut protocol.tables.rpcs, rpc);
 }
 
-/// Sends what has left of the request once more, to a server that may have kept it.
-fn repeat(cx: &mut Context, rpc: RpcKey) {
-    let highest = cx.config.highest_priority();
-    let entry = &mut cx.tables.rpcs[rpc];
-    let cutoffs = &cx.tables.peers[entry.peer].cutoffs;
+/// Sends the sent part of the request again, to a server that may have kept it.
+fn repeat(protocol: &mut Protocol, output: &mut Output, rpc: RpcKey) {
+    let highest = protocol.config.highest_priority();
+    let entry = &mut protocol.tables.rpcs[rpc];
+    let cutoffs = &protocol.tables.peers[entry.peer].cutoffs;
     let Some(request) = &mut entry.outgoing else { return };
     let priority = cutoffs.level(request.length(), highest);
     request.request_resend(0..request.sent(), priority, |_| false);
-    cx.sender().queue_resend(rpc);
+    output.queue_resend(protocol, rpc);
 }
 
-/// The server has lost the session of the calls: it was restarted, or has forgotten this client. Calls
-/// that may have been executed fail, idempotent ones go on in the new session (AMO-3).
-pub(super) fn peer_restarted(cx: &mut Context, peer: PeerId, offer: Offer) {
-    cx.observation.metrics.admission.peers_restarted += 1;
-    cx.tables.peers[peer].calls.accept(offer);
+/// Handles a server that has lost the session of the calls: it was restarted, or has forgotten this
+/// client. Calls that may have been executed fail; idempotent ones continue in the new session
+/// (AMO-3).
+pub(super) fn peer_restarted(
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
+    peer: PeerId,
+    offer: Offer,
+) {
+    output.observation.metrics.admission.peers_restarted += 1;
+    protocol.tables.peers[peer].calls.accept(offer);
     let bound_before = |entry: &Rpc| {
         let bound = entry.client().and_then(|client| client.binding.session());
         bound.is_some_and(|bound| bound != offer.session)
     };
-    let affected = cx.tables.rpcs_with(peer).filter(|(_, entry)| bound_before(entry));
+    let affected = protocol.tables.rpcs_with(peer).filter(|(_, entry)| bound_before(entry));
     let affected: Vec<RpcKey> = affected.map(|(rpc, _)| rpc).collect();
     for rpc in affected {
-        cx.observation.note(&cx.tables, rpc, ProbeKind::PeerRestart);
-        let entry = &cx.tables.rpcs[rpc];
-        let answered = entry.state() == State::Client(ClientState::Incoming);
+        output.observation.note(&protocol.tables, rpc, ProbeKind::PeerRestart);
+        let entry = &protocol.tables.rpcs[rpc];
+        let answered = entry.state() == SideState::Client(ClientState::Incoming);
         let Some(client) = entry.client() else { continue };
         if client.idempotent && !answered {
-            bind(cx, rpc, Binding::Moved(offer.session));
-            start_over(cx, rpc);
+            bind(protocol, rpc, Binding::Moved(offer.session));
+            start_over(protocol, output, rpc);
         } else {
-            fail_client(cx, rpc, FailureKind::PeerRestarted);
+            fail_client(protocol, inbound, output, rpc, FailureKind::PeerRestarted);
         }
     }
 }
 
-/// The call is over, or was never made: releases the server's state, and takes along the acks that wait for this peer.
-pub(super) fn answer_with_acks(to: &mut Sender<'_>, from: Source<'_>, header: &Header) {
+/// The call is over, or was never made: releases the server's state, and takes along the acks that
+/// wait for this peer.
+pub(super) fn answer_with_acks(
+    protocol: &mut Protocol,
+    output: &mut Output,
+    from: &Source<'_>,
+    header: &Header,
+) {
     let list = match from.peer {
-        Some(peer) => to.tables.peers[peer].acks.take_list_beside(header.sender_id.client_id()),
+        Some(peer) => {
+            protocol.tables.peers[peer].acks.take_list_beside(header.sender_id.client_id())
+        }
         None => AckList::EMPTY,
     };
-    to.echo(*from.address, header, Body::Ack(list), Flags::NONE);
+    output.echo(*from.address, header, Body::Ack(list), Flags::NONE);
 }

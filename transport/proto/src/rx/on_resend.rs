@@ -3,100 +3,117 @@
 use super::lookup::{Proof, Source, find_rpc, note_known, our_role, rpc_of, was_finished};
 use super::unproven::count_answer;
 use crate::drop_reason::DropReason;
-use crate::lifecycle::Context;
-use crate::rpc::{RpcKey, Step};
+use crate::protocol::Protocol;
+use crate::rpc::{RpcKey, RpcStep};
 use crate::timer::InFlight;
-use crate::tx::Sender;
+use crate::tx::Output;
 use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
 
-/// Sends bytes again that the receiver of a message lacks (HM `homa_incoming.c` `homa_resend_pkt`, TIME-7).
+/// Sends bytes again that the receiver of a message lacks (HM `homa_incoming.c` `homa_resend_pkt`,
+/// TIME-7).
 pub(super) fn on_resend(
-    cx: &mut Context,
-    from: Source<'_>,
+    protocol: &mut Protocol,
+    output: &mut Output,
+    from: &Source<'_>,
     header: &Header,
     resend: &Resend,
 ) -> Result<(), DropReason> {
-    let Some((peer, rpc)) = find_rpc(&cx.tables, from, header) else {
-        return Err(answer_unknown(cx, from, header));
+    let Some((peer, rpc)) = find_rpc(&protocol.tables, from, header) else {
+        return Err(answer_unknown(protocol, output, from, header));
     };
-    rpc_of(&cx.tables, from, header, Proof::Session)?;
-    let in_flight = cx.timers.in_flight(&cx.config, cx.now);
-    let to = &mut cx.sender();
+    rpc_of(&protocol.tables, from, header, Proof::Session)?;
+    let in_flight = protocol.timers.in_flight(&protocol.config, protocol.now);
     if our_role(header) == Role::Client {
-        note_known(&mut to.tables.peers[peer], header);
+        note_known(&mut protocol.tables.peers[peer], header);
     }
-    let entry = &mut to.tables.rpcs[rpc];
-    if !entry.step(Step::Resend) {
+    let entry = &mut protocol.tables.rpcs[rpc];
+    if !entry.step(RpcStep::Resend) {
         // Either the response does not exist yet, or the request has arrived long ago.
-        to.control(rpc, Body::Busy);
+        output.control(protocol, rpc, Body::Busy);
         return Ok(());
     }
     if entry.role() == Role::Server {
-        // The client is alive and wants the response: there is no need to ask it.
+        // The client is alive and waits for the response, so it need not be asked.
         let asked = entry.unanswered();
-        to.tables.hear(to.now, peer, rpc);
-        to.tables.peers[peer].need_ack.answered(asked);
+        protocol.tables.hear(protocol.now, peer, rpc);
+        protocol.tables.peers[peer].need_ack.answered(asked);
     }
-    if !resend_range(to, rpc, resend, in_flight) {
-        to.control(rpc, Body::Busy);
+    if !resend_range(protocol, output, rpc, resend, in_flight) {
+        output.control(protocol, rpc, Body::Busy);
     }
     Ok(())
 }
 
-/// Queues what a RESEND asks for, as far as it has been sent once (OUTGOING-3, BAD-7). Returns `false` if there is
-/// nothing to be sent again: the bytes have never left, or so lately that they are probably on their way (TIME-7).
+/// Queues the requested bytes that have been sent once (OUTGOING-3, BAD-7). Returns `false` if none
+/// are to be sent again: they were never sent, or so recently that they are probably in flight
+/// (TIME-7).
 ///
-/// It leaves at the level that an unscheduled message of as many bytes would have, if the RESEND asks for a
-/// higher one. Rationale: RESENDs ask for the highest (HM `homa_incoming.c` `homa_request_retrans`), and where a queue
-/// was taken for a loss, tens of kilobytes that are not missing would overtake the short messages of all peers.
-fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend, in_flight: InFlight) -> bool {
-    let highest = to.config.highest_priority();
-    let entry = &mut to.tables.rpcs[rpc];
-    let peer = &to.tables.peers[entry.peer];
+/// They leave at the level of an unscheduled message of the same length, if the RESEND requests a
+/// higher one. Rationale: RESENDs request the highest (HM `homa_incoming.c`
+/// `homa_request_retrans`), and where a queue was taken for a loss, tens of kilobytes that are not
+/// missing would overtake the short messages of all peers.
+fn resend_range(
+    protocol: &mut Protocol,
+    output: &mut Output,
+    rpc: RpcKey,
+    resend: &Resend,
+    in_flight: InFlight,
+) -> bool {
+    let highest = protocol.config.highest_priority();
+    let entry = &mut protocol.tables.rpcs[rpc];
+    let peer = &protocol.tables.peers[entry.peer];
     let cutoffs = &peer.cutoffs;
     let Some(message) = &mut entry.outgoing else { return true };
     let mut end = message.sent();
     if !resend.is_everything() {
         end = resend.end().min(message.extent());
-        // A receiver that asks for bytes has granted them: the GRANT was lost.
+        // A receiver that requests bytes has granted them: the GRANT was lost.
         message.grant(end);
     }
     let level = cutoffs.level(end.saturating_sub(resend.offset), highest);
     let asked = if resend.brief { level } else { resend.priority };
-    let on_its_way = |sent| in_flight.covers(&peer.rtt, to.now.since(sent));
+    let on_its_way = |sent| in_flight.covers(&peer.rtt, protocol.now.since(sent));
     let any_lost = message.request_resend(resend.offset..end, asked.min(level), on_its_way);
-    to.queue_resend(rpc);
-    to.outbound.messages.update(&mut to.tables.rpcs, rpc);
+    output.queue_resend(protocol, rpc);
+    output.outbound.messages.update(&mut protocol.tables.rpcs, rpc);
     any_lost
 }
 
-/// The RPC of a RESEND is not known: says so, and whether it was finished (HM `homa_incoming.c` `homa_resend_pkt` and
-/// `homa_rpc_unknown_pkt`). Returns why the packet is not used.
+/// Answers a RESEND for an unknown RPC, and states whether it was finished (HM `homa_incoming.c`
+/// `homa_resend_pkt` and `homa_rpc_unknown_pkt`). Returns why the packet is not used.
 ///
-/// The kernel profile cannot say that it was finished, and the packet is not answered then: a client that receives
-/// RPC_UNKNOWN sends its request again, forever, and one that receives nothing gives up. As long as it asks, neither its
-/// host nor the request is forgotten: otherwise it would be executed again (AMO-7).
+/// The kernel profile cannot express that it was finished, so the packet is not answered: a client
+/// that receives RPC_UNKNOWN sends its request again, forever, and a client without an answer gives
+/// up. As long as it asks, neither its host nor the request is forgotten: otherwise it would be
+/// executed again (AMO-7).
 ///
-/// A request that was dropped for lack of room is not known, either. BUSY would spare its bytes (a module that is
-/// short of buffers says it, because it keeps the RPC and asks by itself when it has some), but BUSY counts as life:
-/// thousands of calls would wait for a few places, asking in turn, and none would ever end in time (TIME-4).
-fn answer_unknown(cx: &mut Context, from: Source<'_>, header: &Header) -> DropReason {
+/// A request that was dropped for lack of room is unknown, too. BUSY would spare its bytes (a
+/// module short of buffers sends it, because it keeps the RPC and requests the bytes when it has
+/// some), but BUSY counts as life: thousands of calls would wait for a few places, asking in turn,
+/// and none would ever end in time (TIME-4).
+fn answer_unknown(
+    protocol: &mut Protocol,
+    output: &mut Output,
+    from: &Source<'_>,
+    header: &Header,
+) -> DropReason {
     let id = header.sender_id.client_id();
-    let arrived = cx.timers.in_flight(&cx.config, cx.now).arrived(cx.now);
-    let peers = &mut cx.tables.peers;
-    if cx.outbound.identity.profile == Profile::Kernel
+    let arrived = protocol.timers.in_flight(&protocol.config, protocol.now).arrived(protocol.now);
+    let peers = &mut protocol.tables.peers;
+    if output.outbound.identity.profile == Profile::Kernel
         && our_role(header) == Role::Server
         && let Some(peer) = from.peer
-        && peers[peer].serving.touch(id, arrived, cx.now)
+        && peers[peer].serving.touch(id, arrived, protocol.now)
     {
-        peers[peer].last_used = cx.now;
+        peers[peer].last_used = protocol.now;
         return DropReason::UnknownRpc;
     }
-    if let Err(unanswered) = count_answer(cx, from, header) {
+    if let Err(unanswered) = count_answer(protocol, from, header) {
         return unanswered;
     }
-    let finished = our_role(header) == Role::Server && was_finished(&cx.tables.peers, from, header);
+    let finished =
+        our_role(header) == Role::Server && was_finished(&protocol.tables.peers, from, header);
     let flags = if finished { Flags::FINISHED } else { Flags::NONE };
-    cx.sender().echo(*from.address, header, Body::RpcUnknown, flags);
+    output.echo(*from.address, header, Body::RpcUnknown, flags);
     DropReason::UnknownRpc
 }

@@ -16,9 +16,9 @@ struct Place {
 
 /// An index of numbered slots by hash; numbers count from 1.
 ///
-/// An open-addressed table with linear probing, at most half full. A place holds the number of a slot and 32 bits of the hash:
-/// a cache line holds eight of them. What tells two slots of one hash apart is read in the slots, which the caller is about to
-/// use.
+/// An open-addressed table with linear probing, at most half full. A place holds the number of a
+/// slot and 32 bits of the hash: a cache line holds eight of them. What tells two slots of one hash
+/// apart is read in the slots, which the caller is about to use.
 #[derive(Debug, Default)]
 pub(crate) struct HashIndex {
     /// As many as a power of two, or none.
@@ -30,7 +30,8 @@ pub(crate) struct HashIndex {
 const LEAST: usize = 16;
 
 impl HashIndex {
-    /// Returns what `wanted` returns for a slot with this hash, unless that is `None` for all of them.
+    /// Returns the first result of `wanted` for a slot with this hash; `None` if it is `None` for
+    /// all of them.
     #[inline(always)]
     #[must_use]
     pub(crate) fn find<T>(&self, hash: u64, wanted: impl Fn(u32) -> Option<T>) -> Option<T> {
@@ -97,7 +98,7 @@ impl HashIndex {
         true
     }
 
-    /// Empties a place, and moves those behind it that would not be found any more (INDEX-1).
+    /// Empties a place, and moves the entries behind it that would become unreachable (INDEX-1).
     #[inline(always)]
     fn close(&mut self, mut hole: usize) {
         let mask = self.places.len().wrapping_sub(1);

@@ -3,8 +3,8 @@
 //!
 //! # Invariants
 //!
-//! - **SLOTS-1** The version of a slot is odd exactly while its value is live. It grows with each change, so that no key names
-//!   two values.
+//! - **SLOTS-1** The version of a slot is odd exactly while its value is live. It grows with each
+//!   change, so that no key names two values.
 
 mod index;
 
@@ -15,8 +15,9 @@ use std::marker::PhantomData;
 
 /// A table of long values by key.
 ///
-/// A value that has ended stays where it is until a new one is written over it, so that nothing long is moved. Values are boxed: a
-/// table that grows would otherwise copy all of them at once. Keys and their order are those of [`slotmap::SlotMap`].
+/// An ended value stays in place until a new one is written over it, so that no long value is
+/// moved. Values are boxed: a growing table would otherwise copy all of them at once. Keys and
+/// their order are those of [`slotmap::SlotMap`].
 #[derive(Debug)]
 pub(crate) struct Slots<K, T> {
     slots: Vec<Slot<T>>,
@@ -64,7 +65,7 @@ impl<K: Key, T> Slots<K, T> {
         self.live
     }
 
-    /// Makes a value that has ended a live one, over which the caller writes; `None` if there is none.
+    /// Revives an ended value, to be overwritten by the caller; `None` if there is none.
     #[inline(always)]
     pub(crate) fn reuse(&mut self) -> Option<(K, &mut T)> {
         let slot = self.slots.get_mut(self.free.wrapping_sub(1) as usize)?;
@@ -82,7 +83,7 @@ impl<K: Key, T> Slots<K, T> {
         key(self.slots.len() as u32, 1)
     }
 
-    /// Ends a live value. It has no key any more, and stays readable until it is used again.
+    /// Ends a live value. Its key becomes invalid, and it stays readable until it is reused.
     #[inline(always)]
     pub(crate) fn end(&mut self, key: K) -> Option<&mut T> {
         let (at, version) = place(key);
@@ -122,7 +123,7 @@ impl<K: Key, T> Slots<K, T> {
         live.map(|(number, slot)| (key(number, slot.version), &*slot.value))
     }
 
-    /// Returns all values, live ones and ended ones.
+    /// Returns all values, live and ended.
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().map(|slot| &mut *slot.value)
     }

@@ -1,23 +1,26 @@
-//! How far this endpoint is behind with reading what has arrived.
+//! Arrears: how far this endpoint is behind with reading its packets.
 //!
-//! Packets that wait in the socket of a busy host are not lost. A receiver that took them for lost would ask for them
-//! again, and a sender that answered at once would send what is still on its way: both add work where there is too
-//! much already. Two instants prevent that:
+//! Packets that wait in the socket of a busy host are not lost. A receiver that took them for lost
+//! would request them again, and a sender that answered at once would repeat bytes that are still
+//! in flight: both add work to an overload. Two instants prevent that:
 //!
-//! - what arrived by `read_up_to` has been handled: the silence of a peer is measured up to there (TIME-3);
-//! - what is handled now has waited since `reading_since` at most: a RESEND says nothing about what has left since
-//!   then (TIME-7).
+//! - packets that arrived by `read_up_to` have been handled: the silence of a peer is measured up
+//!   to there (TIME-3);
+//! - a packet handled now has waited since `reading_since` at most: a RESEND carries no information
+//!   about bytes sent since then (TIME-7).
 //!
-//! Without reports ([`crate::Transport::begin_reading`], [`crate::Transport::finish_reading`]) nothing waits.
+//! Without reports ([`crate::Transport::begin_reading`], [`crate::Transport::finish_reading`]) no
+//! packet counts as waiting.
 
 use crate::time::Instant;
 
-/// How long packets may have waited if the endpoint keeps up with what arrives, in nanoseconds.
+/// Longest wait of packets while the endpoint keeps up with reading, in nanoseconds.
 ///
-/// Chosen by us: several passes of an engine whose socket is empty after each, and what a call may wait under load.
+/// Chosen by us: several passes of an engine whose socket is empty after each, and an acceptable
+/// wait for a call under load.
 const BEHIND: u64 = 200_000;
 
-/// What the engine has reported about unread packets.
+/// The engine's reports about unread packets.
 #[derive(Debug, Default)]
 pub(crate) struct Arrears {
     reading_since: Option<Instant>,
@@ -29,7 +32,7 @@ pub(crate) struct Arrears {
 }
 
 impl Arrears {
-    /// Nothing waited unread at `at`; what is handled from now on has arrived since.
+    /// No packet was unread at `at`; those handled from now on have arrived since.
     pub(crate) fn begin(&mut self, at: Instant) {
         self.reading_since = self.reading_since.max(Some(at));
     }
@@ -46,7 +49,7 @@ impl Arrears {
         self.checked = false;
     }
 
-    /// Returns whether packets that were sent after `heard` may have been dropped for lack of room.
+    /// Returns whether packets sent after `heard` may have been dropped for lack of room.
     pub(crate) fn overflowed_since(&self, heard: Instant) -> bool {
         self.overflowed.is_some_and(|at| at >= heard)
     }
@@ -63,7 +66,7 @@ impl Arrears {
         !self.checked && self.overflowed.is_some() && self.read_up_to >= self.overflowed
     }
 
-    /// Returns the instant up to which a peer's silence is known.
+    /// Returns the instant up to which a peer's silence is certain.
     pub(crate) fn read_up_to(&self, now: Instant) -> Instant {
         self.read_up_to.unwrap_or(now)
     }
@@ -73,7 +76,8 @@ impl Arrears {
         self.behind(now) > BEHIND
     }
 
-    /// Returns the nanoseconds for which the packet that is handled at `now` may have waited.
+    /// Returns the longest time for which the packet handled at `now` may have waited, in
+    /// nanoseconds.
     pub(crate) fn behind(&self, now: Instant) -> u64 {
         self.reading_since.map_or(0, |since| now.since(since))
     }
@@ -101,7 +105,7 @@ mod tests {
         arrears.begin(at(8));
         assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(5), 1));
         assert!(!arrears.is_behind(at(8 + BEHIND)) && arrears.is_behind(at(9 + BEHIND)));
-        // Late news take nothing back.
+        // Late reports take nothing back.
         arrears.finish(at(6));
         assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(6), 1));
     }

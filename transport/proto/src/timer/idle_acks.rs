@@ -1,4 +1,5 @@
-//! Peers with acks that wait for DATA to ride on: if there is none for a while, the acks leave by themselves (RPC-18).
+//! Peers with acks that wait for DATA to carry them: without DATA for a while, they leave in ACK
+//! packets (RPC-18).
 
 use crate::peer::PeerId;
 use crate::time::Instant;
@@ -6,12 +7,12 @@ use std::collections::VecDeque;
 
 /// When the acks for a peer must have left, for each peer that has any.
 ///
-/// A peer is added by the first response of a burst and checked once in each delay, whatever arrives meanwhile: a busy
-/// client pays one comparison per response.
+/// A peer is added by the first response of a burst and checked once in each delay, whatever
+/// arrives in the meantime: a busy client pays one comparison per response.
 #[derive(Debug, Default)]
 pub(crate) struct IdleAcks {
-    /// In the order of their times, because all wait for the same delay. The delay follows the link's rate: a peer may
-    /// be checked late once, when that becomes known.
+    /// In the order of their times, because all wait for the same delay. The delay follows the
+    /// link's rate: a peer may be checked late once, when that becomes known.
     order: VecDeque<(Instant, PeerId)>,
 }
 

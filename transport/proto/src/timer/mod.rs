@@ -1,8 +1,9 @@
-//! Timers: the tables that say when something is due although no packet arrives.
+//! Timers: tables of times at which something is due although no packet arrives.
 //!
-//! [`Silence`] watches RPCs whose peer should be talking, [`Deadlines`] holds the callers' limits, [`Suspicions`] the peers
-//! that packets may not reach, [`Reaper`] the RPCs that must end, [`IdleAcks`] the peers with acks
-//! that have not left, [`ResendLines`] those that wait for their turn to ask. What is done when they are due is in `expiry`.
+//! [`Silence`] watches RPCs whose peer should be sending, [`Deadlines`] holds the callers' limits,
+//! [`Suspicions`] the peers that packets may not reach, [`Reaper`] the RPCs that must end,
+//! [`IdleAcks`] the peers with unsent acks, [`ResendLines`] the RPCs that wait for their turn to
+//! send a RESEND. The actions are in `expiry`.
 
 mod arrears;
 mod deadlines;
@@ -47,7 +48,7 @@ pub enum TimeoutReason {
 pub(crate) struct Timers {
     /// RPCs whose peer should be talking.
     pub(crate) silence: Silence,
-    /// RPCs that want to ask their peer for what they lack.
+    /// RPCs waiting to request their missing bytes.
     pub(crate) resend_lines: ResendLines,
     /// Deadlines of calls.
     pub(crate) deadlines: Deadlines,
@@ -79,7 +80,7 @@ impl Timers {
         }
     }
 
-    /// How long bytes that have left count as on their way.
+    /// How long sent bytes count as in flight.
     pub(crate) fn in_flight(&self, config: &Config, now: Instant) -> InFlight {
         self.resend_interval.in_flight(config, self.arrears.behind(now))
     }

@@ -5,7 +5,7 @@ use crate::rpc::RpcKey;
 use slotmap::SecondaryMap;
 use std::collections::VecDeque;
 
-/// RPCs that must end, in the order in which that was found (HM `homa_rpc.c` `homa_rpc_reap`, TIME-12).
+/// RPCs that must end, in the order of discovery (HM `homa_rpc.c` `homa_rpc_reap`, TIME-12).
 #[derive(Debug, Default)]
 pub(crate) struct Reaper {
     doomed: VecDeque<(RpcKey, Why)>,
@@ -16,20 +16,20 @@ pub(crate) struct Reaper {
 /// Why an RPC must end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Why {
-    /// The client that asked has been restarted.
+    /// The client has been restarted since its request.
     Orphan,
     /// Packets do not reach the peer.
     Unreachable(FailureKind),
 }
 
 impl Reaper {
-    /// The client of these requests has been restarted.
+    /// Queues requests whose client has been restarted.
     pub(crate) fn orphans(&mut self, rpcs: impl Iterator<Item = RpcKey>) {
         self.doomed.extend(rpcs.map(|rpc| (rpc, Why::Orphan)));
     }
 
-    /// Packets do not reach the peer of these RPCs. Each packet under way may bring a report: RPCs that are queued for
-    /// that are left out.
+    /// Queues RPCs whose peer is unreachable. Each packet in flight may cause a report: RPCs that
+    /// are queued for that reason are skipped.
     pub(crate) fn unreachable(&mut self, rpcs: impl Iterator<Item = RpcKey>, reason: FailureKind) {
         for rpc in rpcs {
             if self.unreachable.insert(rpc, ()).is_none() {

@@ -5,34 +5,35 @@ use crate::limits::QUEUED_BYTES;
 use crate::peer::Rtt;
 use crate::time::{Instant, USEC};
 
-/// RESENDs without a response before an RPC is aborted, whatever the clock says: a process that was
-/// stopped for a second must not blame its peers.
+/// RESENDs without a response before an RPC is aborted, whatever the clock reads: a process that
+/// was stopped for a second must not blame its peers.
 pub(crate) const MIN_RESENDS: u32 = 3;
 
-/// `timeout_usecs` divided by the longest resend interval, whatever round-trip times are measured: the RESENDs fit
-/// into the timeout.
+/// `timeout_usecs` divided by the longest resend interval, whatever round-trip times are measured:
+/// the RESENDs fit into the timeout.
 const TIMEOUT_INTERVALS: u64 = MIN_RESENDS as u64 + 1;
 
-/// The shortest time for which bytes count as on their way is this part of the shortest resend interval. Chosen by us:
-/// far longer than a round trip on an idle network, and short enough for a response that the server made late in the
-/// interval: if it is lost, the first RESEND brings it.
+/// The shortest time for which bytes count as in flight is this fraction of the shortest resend
+/// interval. Chosen by us: far longer than a round trip on an idle network, and short enough for a
+/// response that the server made late in the interval: if it is lost, the first RESEND recovers it.
 const IN_FLIGHT_PART: u64 = 8;
 
-/// How long bytes that have left are probably on their way, or in a queue (TIME-7).
+/// How long sent bytes are probably in flight, or in a queue (TIME-7).
 ///
-/// A RESEND for such bytes was sent before they arrived: a round-trip time ago, or earlier if it has waited in this
-/// endpoint's socket.
+/// A RESEND for such bytes was sent before they arrived: a round-trip time ago, or earlier if it
+/// has waited in this endpoint's socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     /// Shortest and longest estimate of the way alone, in nanoseconds.
     least: u64,
     most: u64,
-    /// Nanoseconds for which the packet that is handled may have waited here.
+    /// Nanoseconds for which the packet being handled may have waited here.
     behind: u64,
 }
 
 impl InFlight {
-    /// Returns whether bytes that left `nanos` nanoseconds ago to a peer with these round-trip times may still arrive.
+    /// Returns whether bytes that left `nanos` nanoseconds ago to a peer with these round-trip
+    /// times may still arrive.
     pub(crate) fn covers(self, rtt: &Rtt, nanos: u64) -> bool {
         nanos < self.estimate(rtt)
     }
@@ -42,7 +43,8 @@ impl InFlight {
         Instant::from_nanos(now.as_nanos().saturating_sub(self.behind))
     }
 
-    /// Returns for how many nanoseconds bytes to a peer with these round-trip times may be on their way.
+    /// Returns how long bytes to a peer with these round-trip times may be in flight, in
+    /// nanoseconds.
     pub(crate) fn estimate(self, rtt: &Rtt) -> u64 {
         rtt.rto(self.least, self.most).saturating_add(self.behind)
     }
@@ -51,7 +53,7 @@ impl InFlight {
 /// Bounds on the resend interval, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResendInterval {
-    /// Time for which the link is busy with what may be queued before a packet.
+    /// Link time of the longest queue before a packet.
     queueing: u64,
     /// Longest interval.
     most: u64,
@@ -65,8 +67,8 @@ impl ResendInterval {
         Self { queueing: queueing.min(most), most }
     }
 
-    /// Returns the shortest interval, where the configuration says `usecs` microseconds. It is at least the time for
-    /// which the link is busy with what may be queued before a packet.
+    /// Returns the shortest interval if the configuration has `usecs` microseconds. It is at least
+    /// the link time of the longest queue before a packet.
     pub(crate) fn least(self, usecs: u64) -> u64 {
         (usecs * USEC).max(self.queueing)
     }
@@ -76,21 +78,21 @@ impl ResendInterval {
         self.most
     }
 
-    /// Returns for how long bytes that have left count as on their way, to an endpoint that is `behind` nanoseconds
+    /// Returns how long sent bytes count as in flight, to an endpoint that is `behind` nanoseconds
     /// behind with reading.
     pub(crate) fn in_flight(self, config: &Config, behind: u64) -> InFlight {
         let least = self.least(config.resend_usecs()) / IN_FLIGHT_PART;
         InFlight { least, most: self.most, behind }
     }
 
-    /// Returns for how many nanoseconds an ack waits for DATA to ride on (RPC-18): half of the time after which a server
-    /// asks for it, so that it need not ask a client that is idle.
+    /// Returns how many nanoseconds an ack waits for DATA to carry it (RPC-18): half of the time
+    /// after which a server asks for it, so that it need not ask an idle client.
     pub(crate) fn ack_delay(self, config: &Config) -> u64 {
         self.least(config.need_ack_usecs()) / 2
     }
 
-    /// Returns the time between two checks of an RPC that waits: half of the shortest interval, so that a RESEND is late by
-    /// half of it at most.
+    /// Returns the time between two checks of an RPC that waits: half of the shortest interval, so
+    /// that a RESEND is late by half of it at most.
     pub(crate) fn check_period(self, config: &Config) -> u64 {
         self.least(config.resend_usecs()) / 2
     }

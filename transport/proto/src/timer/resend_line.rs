@@ -1,11 +1,13 @@
-//! The RPCs that want to send a RESEND, in the order in which they fell due.
+//! The RPCs waiting to send a RESEND, in the order in which they fell due.
 //!
-//! A burst of RESENDs to one peer has few places (TIME-6). With thousands of RPCs that are checked in the same order each time,
-//! the first ones would have the places of each burst, and the others would never ask.
+//! A burst of RESENDs to one peer has few places (TIME-6). With thousands of RPCs that are checked
+//! in the same order each time, the first would take the places of each burst, and the others would
+//! never send one.
 //!
 //! # Invariants
 //!
-//! - **TURNS-1** While an RPC lives, it is in the line of its peer exactly if `waits_to_ask` of its entry is set, and once.
+//! - **TURNS-1** While an RPC lives, it is in the line of its peer exactly if `waits_to_ask` of its
+//!   entry is set, and once.
 
 use crate::peer::PeerId;
 use crate::rpc::{RpcKey, Rpcs};

@@ -1,22 +1,23 @@
-//! The RPCs whose peer's silence is watched, in the order in which they are checked.
+//! RPCs watched for silence of their peer, in the order of their checks.
 //!
 //! Each RPC that waits for its peer is checked once per period. As the period is the same for all,
-//! they stay sorted if each is appended at the end. An RPC that is forgotten leaves a stale entry:
-//! forgetting it changes a counter (ADR 78).
+//! they stay sorted if each is appended at the end (ADR 3). An RPC that is forgotten leaves a stale
+//! entry: forgetting it changes a counter (ADR 78).
 //!
-//! Checks are due at whole ticks, an eighth of a period, so that those of many RPCs coincide: a
-//! check costs nanoseconds, but waking a thread for it microseconds. (With 100 RPCs waiting at each
-//! of 8 hosts, single checks woke threads 48,000 times a second: lab/log, 2026-11-20.) Ticks are
-//! counted from the instant at which watching began (TIME-16): hosts whose clocks agree would
-//! otherwise ask in the same instant, all the time, and a packet that their answers push out of a
-//! shallow switch would be pushed out each time.
+//! Checks are due at whole ticks, an eighth of a period, so that the checks of many RPCs coincide:
+//! a check costs nanoseconds, but waking a thread for it microseconds. (With 100 RPCs waiting at
+//! each of 8 hosts, single checks woke threads 48,000 times a second: lab/log 2026-11-20.)
+//! Ticks are counted from the instant at which watching started (TIME-16): hosts whose clocks agree
+//! would otherwise send RESENDs in the same instant, all the time, and a packet that their answers
+//! push out of a shallow switch would be pushed out each time.
 //!
 //! # Invariants
 //!
-//! - **SILENCE-1** Exactly the RPCs whose place is set are watched, each at its place. Other entries are stale; the first tick
-//!   has entries that are not, unless it is the last one.
+//! - **SILENCE-1** Exactly the RPCs whose place is set are watched, each at its place. Other
+//!   entries are stale; the first tick has entries that are not, unless it is the last one.
 //! - **SILENCE-2** Due times do not decrease from tick to tick, also if the period becomes shorter.
-//! - **SILENCE-3** When an RPC is added there are at most [`STALE`] stale entries for each, and [`MORE_STALE`] more.
+//! - **SILENCE-3** When an RPC is added there are at most [`STALE`] stale entries per RPC, and
+//!   [`MORE_STALE`] more.
 
 use crate::rpc::{Rpc, RpcKey, Rpcs, SilencePlace};
 use crate::time::Instant;
@@ -24,10 +25,12 @@ use std::collections::VecDeque;
 
 /// Ticks of a period.
 const TICKS: u64 = 8;
-/// Stale entries for each RPC. Chosen by us: taking them out visits each RPC, for as many RPCs that have ended.
+/// Stale entries for each RPC. Chosen by us: taking them out visits each RPC, for as many RPCs that
+/// have ended.
 const STALE: usize = 3;
 const MORE_STALE: usize = 64;
-/// Stale entries that one search for a due RPC passes (CORE-5). If that was too few, the next check stays due.
+/// Stale entries that one search for a due RPC passes (CORE-5). If that was too few, the next check
+/// stays due.
 const PASSED_PER_CALL: usize = 4_096;
 
 /// The RPCs that are watched.
@@ -35,7 +38,7 @@ const PASSED_PER_CALL: usize = 4_096;
 pub(crate) struct Silence {
     /// The ticks before the last one, the earliest first.
     older: VecDeque<Tick>,
-    /// The tick at which the RPC is checked that was watched last.
+    /// The tick of the RPC watched last.
     last: Tick,
     /// The number of the last tick.
     number: u64,
@@ -43,11 +46,11 @@ pub(crate) struct Silence {
     period: u64,
     /// A tick: when the first RPC was watched while there was no other.
     origin: Instant,
-    /// The tick at which the RPC was due that was watched last: a division less for all that follow within it.
+    /// The due tick of the RPC watched last: saves a division for all that follow within it.
     tick: Instant,
     /// Number of RPCs.
     len: usize,
-    /// Number of entries, stale ones included.
+    /// Number of entries, including stale ones.
     entries: usize,
 }
 
@@ -55,7 +58,7 @@ pub(crate) struct Silence {
 #[derive(Debug, Default)]
 struct Tick {
     due: Instant,
-    /// The entries in the order in which the RPCs are checked; none if all of them are stale.
+    /// The entries in the order of checks; empty if all of them are stale.
     entries: Vec<RpcKey>,
     /// Number of the entries that are not stale.
     live: usize,
@@ -75,14 +78,15 @@ impl Silence {
         self.tick = Instant::ZERO;
     }
 
-    /// Schedules a check of `rpc` one period from now; if it is watched already, the earlier check is cancelled.
+    /// Schedules a check of `rpc` one period from now; if it is watched already, the earlier check
+    /// is cancelled.
     #[inline(always)]
     pub(crate) fn watch(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, now: Instant) {
         self.make_room(rpcs);
         self.watch_entry(rpc, &mut rpcs[rpc], now);
     }
 
-    /// Takes stale entries out, if there are too many for one more (SILENCE-3).
+    /// Removes stale entries, if there are too many for one more (SILENCE-3).
     #[inline(always)]
     pub(crate) fn make_room(&mut self, rpcs: &mut Rpcs) {
         if self.entries > (STALE + 1) * self.len + MORE_STALE {
@@ -90,7 +94,8 @@ impl Silence {
         }
     }
 
-    /// Schedules a check as [`Silence::watch`] does, of `rpc`, whose state is `entry`; there is room for it.
+    /// Schedules a check as [`Silence::watch`] does, of `rpc`, whose state is `entry`; there is
+    /// room for it.
     #[inline(always)]
     pub(crate) fn watch_entry(&mut self, rpc: RpcKey, entry: &mut Rpc, now: Instant) {
         self.forget(entry);
@@ -106,7 +111,8 @@ impl Silence {
         self.entries += 1;
     }
 
-    /// Makes the tick the last one at which an RPC is due that is due at `at` or just after it.
+    /// Sets the last tick for an RPC that is due at `at` or just after it.
+    // Once per tick.
     #[inline(never)]
     fn begin_tick(&mut self, now: Instant, at: Instant) {
         if self.len == 0 {
@@ -173,8 +179,8 @@ impl Silence {
         (tick.live > 0).then_some(tick.due)
     }
 
-    /// An RPC whose check is due, and the nanoseconds by which the check is late; the RPC stays first until it is watched
-    /// anew or forgotten.
+    /// An RPC whose check is due, and the nanoseconds by which the check is late; the RPC stays
+    /// first until it is watched again or forgotten.
     pub(crate) fn due(&mut self, rpcs: &Rpcs, now: Instant) -> Option<(RpcKey, u64)> {
         let first = self.number - self.older.len() as u64;
         let tick = self.older.front_mut().unwrap_or(&mut self.last);

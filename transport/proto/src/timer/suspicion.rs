@@ -1,7 +1,8 @@
-//! Suspicions: reports that packets do not reach a peer, which are believed only if the peer stays silent.
+//! Suspicions: reports that packets do not reach a peer, accepted only if the peer stays silent.
 //!
-//! Any host can send an ICMP packet, and a firewall may drop one packet of a hundred. A report therefore ends nothing. The
-//! peer is asked at once and once more, and its RPCs end only if nothing is heard of it meanwhile (RPC-14).
+//! Any host can send an ICMP packet, and a firewall may drop one packet of a hundred. A report
+//! alone therefore ends no RPC. The peer is asked at once and once more, and its RPCs end only if
+//! it sends no packet in that time (RPC-14).
 
 use crate::error::FailureKind;
 use crate::peer::PeerId;
@@ -19,16 +20,16 @@ pub(crate) struct Suspicions {
     peers: SecondaryMap<PeerId, Suspicion>,
     /// When each of them is checked.
     due: BTreeSet<(Instant, PeerId)>,
-    /// Calls of which a DATA packet was returned, when no packet of the request had left twice.
+    /// Calls with a returned DATA packet, when no packet of the request had been sent twice.
     returned: SecondaryMap<RpcKey, ()>,
     /// When the system last refused to send to a peer.
     refused: SecondaryMap<PeerId, Instant>,
 }
 
-/// What is suspected of a peer.
+/// A suspicion about a peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspicion {
-    /// What was reported.
+    /// The reported reason.
     pub(crate) reason: FailureKind,
     /// The port that the report is about; `None` for the peer as a whole.
     pub(crate) port: Option<u16>,
@@ -48,8 +49,9 @@ impl Suspicion {
 }
 
 impl Suspicions {
-    /// Notes a report; the peer is asked now, and checked when `interval` nanoseconds have passed. Returns `false` if the
-    /// peer is suspected already: each packet under way may bring a report.
+    /// Records a report; the peer is asked now, and checked when `interval` nanoseconds have
+    /// passed. Returns `false` if the peer is suspected already: each packet in flight may cause a
+    /// report.
     pub(crate) fn report(
         &mut self,
         peer: PeerId,
@@ -68,8 +70,8 @@ impl Suspicions {
         true
     }
 
-    /// Notes that the system refused to send to `peer`. It is a lost packet; if all RPCs are given up for silence later, this
-    /// is the reason (TIME-4).
+    /// Records that the system refused to send to `peer`. It is a lost packet; if all RPCs are
+    /// given up for silence later, this is the reason (TIME-4).
     pub(crate) fn refused(&mut self, peer: PeerId, now: Instant) {
         self.refused.insert(peer, now);
     }
@@ -79,7 +81,7 @@ impl Suspicions {
         self.refused.get(peer).is_some_and(|at| *at >= heard)
     }
 
-    /// Notes that a DATA packet of a request was returned, of which no packet has left twice.
+    /// Records that a DATA packet of a request was returned, no packet of which was sent twice.
     pub(crate) fn note_returned(&mut self, rpc: RpcKey) {
         self.returned.insert(rpc, ());
     }
@@ -100,7 +102,7 @@ impl Suspicions {
         Some((peer, self.peers[peer]))
     }
 
-    /// Checks `peer` later, at `due`. `asked` says when it was asked again, if it was.
+    /// Checks `peer` later, at `due`. `asked` is the time of a repeated question, if there was one.
     pub(crate) fn postpone(&mut self, peer: PeerId, due: Instant, asked: Option<Instant>) {
         let Some(suspicion) = self.peers.get_mut(peer) else { return };
         self.due.remove(&(suspicion.due, peer));

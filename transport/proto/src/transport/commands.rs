@@ -4,12 +4,13 @@ use super::Transport;
 use crate::config::Config;
 use crate::error::{CommandError, Rejected};
 use crate::extent::extent;
-use crate::lifecycle::{Context, refuse_live, remove_client};
+use crate::lifecycle::{peer_for, refuse_live, remove_client};
 use crate::limits::FIRST_BYTES;
 use crate::message::{MessageOut, Payload};
 use crate::observation::exemplar;
 use crate::peer::{Address, Peer, PeerId, peer_address};
-use crate::rpc::{Binding, Client, NewRpc, RpcKey, Side, Step};
+use crate::protocol::Protocol;
+use crate::rpc::{Binding, Client, NewRpc, RpcKey, RpcStep, Side};
 use crate::time::Instant;
 use apus_wire::{Profile, Refusal, Role};
 
@@ -30,19 +31,21 @@ pub struct Call {
 }
 
 impl Transport {
-    /// Sends a request: [`crate::Event::Response`] or [`crate::Event::Failed`] follows, exactly one of them (RPC-3).
-    /// Returns the name of the call.
+    /// Sends a request: [`crate::Event::Response`] or [`crate::Event::Failed`] follows, exactly one
+    /// of them (RPC-3). Returns the name of the call.
     ///
     /// # Errors
     ///
-    /// [`Rejected`], with the payload; nothing has changed then. If the reason is
-    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
+    /// [`Rejected`], with the payload; the state is unchanged. If the reason is
+    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is
+    /// worth trying again.
     pub fn call(&mut self, now: Instant, call: Call) -> Result<RpcKey, Rejected> {
         self.call_observed(now, call, &mut || ())
     }
 
-    /// Sends a request as [`Transport::call`] does. If the call is [selected](Transport::selected), `on_selected` runs as
-    /// soon as that is known: its server was found, and nothing else was done.
+    /// Sends a request as [`Transport::call`] does. If the call is [selected](Transport::selected),
+    /// `on_selected` runs as soon as that is known: after its server was found, and before anything
+    /// else.
     ///
     /// # Errors
     ///
@@ -64,9 +67,10 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// [`Rejected`], with the payload; nothing has changed then. [`CommandError::UnknownRpc`] means that the
-    /// client has gone or has cancelled the call. If the reason is
-    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
+    /// [`Rejected`], with the payload; the state is unchanged. [`CommandError::UnknownRpc`] means
+    /// that the client disappeared or cancelled the call. If the reason is
+    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is
+    /// worth trying again.
     pub fn reply(&mut self, now: Instant, rpc: RpcKey, payload: Payload) -> Result<(), Rejected> {
         self.advance(now);
         match self.peer_of_reply(rpc, &payload) {
@@ -82,71 +86,80 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is a request
-    /// that was received.
+    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is
+    /// a request that was received.
     pub fn cancel(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
-        let entry = self.core.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         if entry.role() != Role::Client {
             return Err(CommandError::WrongState);
         }
-        let cx = &mut self.core;
-        cx.sender().disown(rpc);
-        remove_client(cx, rpc);
+        let Self { protocol, inbound, output, .. } = self;
+        output.disown(protocol, rpc);
+        remove_client(protocol, inbound, output, rpc);
         Ok(())
     }
 
-    /// Sets the deadline of a call instead of the one that it had, if any (RPC-8). A deadline that has passed ends the
-    /// call when timers are handled next.
+    /// Sets or replaces the deadline of a call (RPC-8). A deadline that has passed ends the call
+    /// when timers are handled next.
     ///
     /// # Errors
     ///
-    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is a request
-    /// that was received.
+    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is
+    /// a request that was received.
     pub fn set_deadline(&mut self, rpc: RpcKey, deadline: Instant) -> Result<(), CommandError> {
-        let entry = self.core.tables.rpcs.get_mut(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.protocol.tables.rpcs.get_mut(rpc).ok_or(CommandError::UnknownRpc)?;
         let Side::Client(client) = &mut entry.side else { return Err(CommandError::WrongState) };
         if let Some(before) = client.deadline.replace(deadline) {
-            self.core.timers.deadlines.remove(before, rpc);
+            self.protocol.timers.deadlines.remove(before, rpc);
         }
-        self.core.timers.deadlines.insert(deadline, rpc);
+        self.protocol.timers.deadlines.insert(deadline, rpc);
         Ok(())
     }
 
-    /// Drops the request of an [`crate::Event::Request`] without a reply: the call fails at the client with
-    /// [`Refusal::Abandoned`].
+    /// Drops the request of an [`crate::Event::Request`] without a reply: the call fails at the
+    /// client with [`Refusal::Abandoned`].
     ///
     /// # Errors
     ///
-    /// [`CommandError::UnknownRpc`] if the RPC has ended, [`CommandError::WrongState`] if `rpc` is a call or
-    /// was replied to.
+    /// [`CommandError::UnknownRpc`] if the RPC has ended, [`CommandError::WrongState`] if `rpc` is
+    /// a call or was replied to.
     pub fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
-        let entry = self.core.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         // Only a request that the application has can be abandoned.
-        if !entry.permits(Step::Reply) {
+        if !entry.permits(RpcStep::Reply) {
             return Err(CommandError::WrongState);
         }
-        refuse_live(&mut self.core, rpc, Refusal::Abandoned);
+        refuse_live(
+            &mut self.protocol,
+            &mut self.inbound,
+            &mut self.output,
+            rpc,
+            Refusal::Abandoned,
+        );
         Ok(())
     }
 
-    /// The peer that a call goes to, if the call may be made.
+    /// Returns the peer of a call, if the call may be made.
     fn peer_of_call(&mut self, to: Address, payload: &Payload) -> Result<PeerId, CommandError> {
-        if self.core.inbound.shut_down {
+        if self.inbound.shut_down {
             return Err(CommandError::ShutDown);
         }
         let length = self.check_length(payload)?;
-        if self.core.tables.rpcs.count(Role::Client) as u64 >= self.core.config.max_client_rpcs() {
-            return Err(self.core.inbound.budget.out_of_room(CommandError::TooManyRpcs));
+        if self.protocol.tables.rpcs.count(Role::Client) as u64
+            >= self.protocol.config.max_client_rpcs()
+        {
+            return Err(self.inbound.budget.out_of_room(CommandError::TooManyRpcs));
         }
-        let address = peer_address(self.core.outbound.identity.profile, to);
-        let known = self.core.tables.peers.find(&address);
-        let Some(peer) = known.or_else(|| self.core.peer_for(address)) else {
-            return Err(self.core.inbound.budget.out_of_room(CommandError::TooManyPeers));
+        let address = peer_address(self.output.outbound.identity.profile, to);
+        let known = self.protocol.tables.peers.find(&address);
+        let Some(peer) = known.or_else(|| peer_for(&mut self.protocol, &mut self.output, &address))
+        else {
+            return Err(self.inbound.budget.out_of_room(CommandError::TooManyPeers));
         };
-        let entry = &mut self.core.tables.peers[peer];
-        self.core.inbound.budget.check_send(&self.core.config, entry, Role::Client, length)?;
+        let entry = &mut self.protocol.tables.peers[peer];
+        self.inbound.budget.check_send(&self.protocol.config, entry, Role::Client, length)?;
         Ok(peer)
     }
 
@@ -154,72 +167,73 @@ impl Transport {
     fn begin_call(&mut self, peer: PeerId, call: Call, on_selected: &mut dyn FnMut()) -> RpcKey {
         let Call { to, payload, idempotent, cookie, deadline } = call;
         let length = payload.len() as u64;
-        let entry = &mut self.core.tables.peers[peer];
-        let id = match self.core.outbound.identity.profile {
+        let entry = &mut self.protocol.tables.peers[peer];
+        let id = match self.output.outbound.identity.profile {
             Profile::Udp => entry.calls.allocate(),
             Profile::Kernel => {
                 let next = self.next_kernel_id.wrapping_add(2);
                 std::mem::replace(&mut self.next_kernel_id, next)
             }
         };
-        let selected = self.core.observation.notes.are_wanted_of(id);
+        let selected = self.output.observation.notes.are_wanted_of(id);
         if selected {
             on_selected();
         }
-        self.core.inbound.budget.reserve_send(entry, Role::Client, length);
+        self.inbound.budget.reserve_send(entry, Role::Client, length);
         let binding = Binding::new(entry.calls.session());
         let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
         let new = NewRpc { peer, id, peer_port: to.port(), side, selected };
-        let rpc = self.core.tables.create(self.core.now, new);
+        let rpc = self.protocol.tables.create(self.protocol.now, new);
         self.begin_message(rpc, peer, payload, None);
         if let Some(deadline) = deadline {
-            self.core.timers.deadlines.insert(deadline, rpc);
+            self.protocol.timers.deadlines.insert(deadline, rpc);
         }
-        let progress = &mut self.core.observation.metrics.progress;
+        let progress = &mut self.output.observation.metrics.progress;
         progress.client_requests_started += 1;
         progress.client_request_bytes_started += length;
         rpc
     }
 
-    /// The peer that a reply goes to, if the reply may be given.
+    /// Returns the peer of a reply, if the reply may be given.
     fn peer_of_reply(&mut self, rpc: RpcKey, payload: &Payload) -> Result<PeerId, CommandError> {
         let length = self.check_length(payload)?;
-        let entry = self.core.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
-        if !entry.permits(Step::Reply) {
+        let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        if !entry.permits(RpcStep::Reply) {
             return Err(CommandError::WrongState);
         }
         let peer = entry.peer;
-        let to = &mut self.core.tables.peers[peer];
-        self.core.inbound.budget.check_send(&self.core.config, to, Role::Server, length)?;
+        let to = &mut self.protocol.tables.peers[peer];
+        self.inbound.budget.check_send(&self.protocol.config, to, Role::Server, length)?;
         Ok(peer)
     }
 
     /// Sends a reply, for which there is room.
     fn begin_reply(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload) {
         let length = payload.len() as u64;
-        let entry = &mut self.core.tables.rpcs[rpc];
+        let entry = &mut self.protocol.tables.rpcs[rpc];
         let limit = entry.server().and_then(|server| server.response_limit);
-        entry.step(Step::Reply);
-        let now = self.core.now;
+        entry.step(RpcStep::Reply);
+        let now = self.protocol.now;
         entry.hear(now);
         let (nanos, selected) = (now.since(entry.started), entry.selected);
-        self.core.observation.metrics.calls.served.record(nanos, 1);
+        self.output.observation.metrics.calls.served.record(nanos, 1);
         if selected {
-            let exemplar = exemplar(&self.core.tables, rpc, now, nanos);
-            self.core.observation.metrics.calls.served_exemplars.remember(exemplar);
+            let exemplar = exemplar(&self.protocol.tables, rpc, now, nanos);
+            self.output.observation.metrics.calls.served_exemplars.remember(exemplar);
         }
-        let to = &mut self.core.tables.peers[peer];
-        self.core.inbound.budget.reserve_send(to, Role::Server, length);
+        let to = &mut self.protocol.tables.peers[peer];
+        self.inbound.budget.reserve_send(to, Role::Server, length);
         self.begin_message(rpc, peer, payload, limit);
-        self.core.observation.metrics.progress.server_responses_started += 1;
-        self.core.observation.metrics.progress.server_response_bytes_started += length;
+        self.output.observation.metrics.progress.server_responses_started += 1;
+        self.output.observation.metrics.progress.server_response_bytes_started += length;
     }
 
-    /// Gives an RPC with `peer` its outgoing message, for which room is reserved. `limit`, if it is given, is the most that may
-    /// leave without a GRANT.
+    /// Gives an RPC with `peer` its outgoing message, whose room is reserved. `limit`, if given, is
+    /// the most that may leave without a GRANT.
     #[inline(always)]
     fn begin_message(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload, limit: Option<u32>) {
-        let Context { now, config, tables, outbound, timers, .. } = &mut self.core;
+        let Protocol { now, config, tables, timers } = &mut self.protocol;
+        let outbound = &mut self.output.outbound;
         let (to, length) = (&mut tables.peers[peer], payload.len() as u64);
         let unscheduled = take_unscheduled(config, outbound.link_mbps, to, length, limit);
         timers.silence.make_room(&mut tables.rpcs);
@@ -233,8 +247,8 @@ impl Transport {
     }
 
     fn check_length(&self, payload: &Payload) -> Result<u64, CommandError> {
-        let (length, limit) = (payload.len() as u64, self.core.config.max_message());
-        if length == 0 && self.core.outbound.identity.profile == Profile::Kernel {
+        let (length, limit) = (payload.len() as u64, self.protocol.config.max_message());
+        if length == 0 && self.output.outbound.identity.profile == Profile::Kernel {
             return Err(CommandError::EmptyMessage);
         }
         if length > limit {
@@ -244,9 +258,10 @@ impl Transport {
     }
 }
 
-/// Takes room for the bytes of a message to `peer` that may leave without a GRANT: what the link carries in a round-trip
-/// time, so that the first GRANT arrives when they have left (PRIO-1; SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
-/// `limit`, if it is given, is the most (PRIO-15), and one byte in any case.
+/// Takes room for the bytes of a message to `peer` that may leave without a GRANT: as many as the
+/// link carries in a round-trip time, so that the first GRANT arrives when they have left (PRIO-1;
+/// SIGCOMM 2018 section 3.3: RTTbytes), within bounds. `limit`, if given, is the most (PRIO-15),
+/// and one byte in any case.
 #[inline(always)]
 fn take_unscheduled(
     config: &Config,

@@ -1,4 +1,4 @@
-//! Housekeeping: what the engine tells the core about the system and the application.
+//! Housekeeping: reports of the engine about the system and the application.
 
 use super::Transport;
 use crate::error::FailureKind;
@@ -7,25 +7,25 @@ use crate::lifecycle::{Ending, end_server, fail_and_disown, refuse_live};
 use crate::limits::MIN_PACKET_BYTES;
 use crate::neighbours::{ArrivingLengths, Neighbours, Published};
 use crate::peer::{Address, Peer, peer_address};
-use crate::rpc::{RpcKey, ServerState, State};
+use crate::rpc::{RpcKey, ServerState, SideState};
 use crate::rx::establish_session;
 use crate::time::Instant;
 use apus_wire::{
     Body, DATA_HEADER_LEN, Header, Kind, Packet, Profile, Refusal, Role, SenderId, UdpFields,
 };
 
-/// What the system, or an ICMP packet, says about a peer.
+/// A report of the system, or of an ICMP packet, about a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unreachable {
     /// The port is closed.
     PortClosed,
-    /// The host does not speak the protocol.
+    /// The host does not run the protocol.
     Protocol,
-    /// There is no route to the host.
+    /// No route to the host exists.
     Host,
     /// The system does not permit sending to it.
     NotPermitted,
-    /// No keys could be agreed upon with it.
+    /// Key agreement with it failed.
     Untrusted,
 }
 
@@ -45,38 +45,47 @@ impl Transport {
     /// Sets the length of the longest packet (header and payload) that reaches `peer` in one piece.
     /// Lengths below that of IPv6's minimum MTU are raised to it; an unknown peer is ignored.
     pub fn set_packet_limit(&mut self, peer: Address, bytes: usize) {
-        let peer = peer_address(self.core.outbound.identity.profile, peer);
-        if let Some(peer) = self.core.tables.peers.find(&peer) {
+        let peer = peer_address(self.output.outbound.identity.profile, peer);
+        if let Some(peer) = self.protocol.tables.peers.find(&peer) {
             let segment = bytes.max(MIN_PACKET_BYTES) - DATA_HEADER_LEN;
-            self.core.tables.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
+            self.protocol.tables.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
         }
     }
 
-    /// Sets the session of `peer` with this endpoint, and of this endpoint with it: 48 bits that only both ends know, after a
-    /// handshake that has shown that the peer is at its address and alive (SEAL-11). It replaces the session challenge (AMO-1): calls that
-    /// wait for a session begin in it, and what was in another one ends as if the peer had been restarted (AMO-3, AMO-4).
+    /// Sets the session of `peer` with this endpoint, and of this endpoint with it: 48 bits shared
+    /// only by both ends, after a handshake that has shown that the peer is at its address and
+    /// alive (SEAL-11). It replaces the session challenge (AMO-1): calls that wait for a session
+    /// start in it, and RPCs of another session end as if the peer had been restarted (AMO-3,
+    /// AMO-4).
     ///
-    /// Ignored in the kernel profile, which has no sessions, and if there is no room for the peer: then its requests are answered
-    /// by a session challenge.
+    /// Ignored in the kernel profile, which has no sessions, and if there is no room for the peer:
+    /// then its requests are answered by a session challenge.
     pub fn establish_session(&mut self, now: Instant, peer: Address, session: u64) {
         self.advance(now);
-        let profile = self.core.outbound.identity.profile;
+        let profile = self.output.outbound.identity.profile;
         if profile == Profile::Udp {
             let peer = peer_address(profile, peer);
-            let _ = establish_session(&mut self.core, peer, session);
+            let _ = establish_session(
+                &mut self.protocol,
+                &mut self.inbound,
+                &mut self.output,
+                peer,
+                session,
+            );
         }
     }
 
-    /// Returns the session in which a request was received; `None` if its client has gone.
+    /// Returns the session in which a request was received; `None` if its client has disappeared.
     #[must_use]
     pub fn session_of_request(&self, rpc: RpcKey) -> Option<u64> {
-        let entry = self.core.tables.rpcs.get(rpc)?;
+        let entry = self.protocol.tables.rpcs.get(rpc)?;
         entry.server().map(|server| server.session)
     }
 
-    /// Sets the id of the next call; each further id is greater by two. Only for the kernel profile, whose servers
-    /// know a call by the client's host and its id: if several endpoints run on a host, each needs a range of its own,
-    /// and none that was in use before (Rules for peers, item 4). By default, the first id is drawn at random.
+    /// Sets the id of the next call; each further id is greater by two. Only for the kernel
+    /// profile, whose servers identify a call by the client's host and its id: if several endpoints
+    /// run on a host, each needs a separate range that was never used before (Rules for peers, item
+    /// 4). By default, the first id is drawn at random.
     ///
     /// # Panics
     ///
@@ -86,166 +95,189 @@ impl Transport {
         self.next_kernel_id = id;
     }
 
-    /// Sets the rate of the link as the driver knows it, in Mbit/s. A rate in the configuration has
-    /// precedence; 0 means that nothing is known (SEND-8).
+    /// Sets the rate of the link as reported by the driver, in Mbit/s. A rate in the configuration
+    /// has precedence; 0 means unknown (SEND-8).
     pub fn set_link_rate(&mut self, mbps: u32) {
-        if self.core.config.link_mbps() == 0 && mbps > 0 {
-            self.core.outbound.link_mbps = u64::from(mbps);
-            self.core.outbound.pacer.set_rate(u64::from(mbps));
-            self.core.inbound.granter.set_link_rate(u64::from(mbps));
-            self.core.timers.set_link_rate(&self.core.config, self.core.outbound.link_mbps);
+        if self.protocol.config.link_mbps() == 0 && mbps > 0 {
+            self.output.outbound.link_mbps = u64::from(mbps);
+            self.output.outbound.pacer.set_rate(u64::from(mbps));
+            self.inbound.granter.set_link_rate(u64::from(mbps));
+            self.protocol
+                .timers
+                .set_link_rate(&self.protocol.config, self.output.outbound.link_mbps);
         }
     }
 
-    /// Reports that nothing waited unread at `at`: what is handled from now on has arrived since. A RESEND then says
-    /// nothing about bytes that have left since `at`: it may have waited (TIME-7).
+    /// Reports that no packet was unread at `at`: packets handled from now on have arrived since. A
+    /// RESEND may then have waited since `at`, and carries no information about bytes sent later
+    /// (TIME-7).
     ///
-    /// For an engine that cannot read everything at once; [`UnreadBounds`](crate::UnreadBounds) derives both reports from what
-    /// an engine knows. Without this report and [`Transport::finish_reading`] each packet counts as handled when it arrives.
+    /// For an engine that cannot read everything at once; [`UnreadBounds`](crate::UnreadBounds)
+    /// derives both reports from an engine's receives. Without this report and
+    /// [`Transport::finish_reading`] each packet counts as handled when it arrives.
     pub fn begin_reading(&mut self, at: Instant) {
-        self.core.timers.arrears.begin(at);
+        self.protocol.timers.arrears.begin(at);
     }
 
-    /// Reports that everything that had arrived by `at` has been handled: the silence of peers is measured up to there,
-    /// so that packets that wait unread do not count as lost (TIME-3). Peers are not asked for anything before further
-    /// reports, so the engine must report after each poll that leaves nothing behind, and also while it is never done.
+    /// Reports that all packets that had arrived by `at` have been handled: the silence of peers is
+    /// measured up to there, so that unread packets do not count as lost (TIME-3). Peers are asked
+    /// for bytes only after further reports, so the engine must report after each poll that leaves
+    /// the socket empty, and also while it never is.
     pub fn finish_reading(&mut self, at: Instant) {
-        self.core.timers.arrears.finish(at);
+        self.protocol.timers.arrears.finish(at);
     }
 
-    /// Reports that the system has dropped packets before `at` for lack of room in the socket. Messages that lack bytes are
-    /// asked for as soon as everything has been read that arrived before, and not only after the usual silence (TIME-14).
+    /// Reports that the system has dropped packets before `at` for lack of room in the socket.
+    /// Missing bytes are requested as soon as all earlier packets have been read, and not only
+    /// after the usual silence (TIME-14).
     pub const fn handle_overflow(&mut self, at: Instant) {
-        self.core.timers.arrears.overflow(at);
+        self.protocol.timers.arrears.overflow(at);
     }
 
-    /// Sets the bytes that the system holds for this endpoint until they are read, its own structures included. Each
-    /// sender learns its share of a part of it, and keeps its unscheduled bytes below that (PRIO-12). Unless `max_incoming` is
-    /// configured, no more than half of it is granted (GRANT-5). By default nothing is known, and nothing is stated.
+    /// Sets the bytes that the system holds for this endpoint until they are read, including its
+    /// own structures. Each sender receives its share of a part of it, and keeps its unscheduled
+    /// bytes below that (PRIO-12). Unless `max_incoming` is configured, at most half of it is
+    /// granted (GRANT-5). By default the size is unknown, and no share is stated.
     pub fn set_receive_buffer(&mut self, bytes: usize) {
-        self.core.inbound.room.set_buffer(bytes as u64);
-        self.core.inbound.granter.set_receive_buffer(bytes as u64);
+        self.inbound.room.set_buffer(bytes as u64);
+        self.inbound.granter.set_receive_buffer(bytes as u64);
     }
 
-    /// Reports what the other transports of the host do (GRANT-14, GRANT-17, SEND-12, SEND-14). By default a transport is alone.
+    /// Reports the state of the host's other transports (GRANT-14, GRANT-17, SEND-12, SEND-14). By
+    /// default a transport is alone.
     ///
-    /// Takes effect with the next grants and packets: transports that share a link report it in each pass.
+    /// Takes effect with the next grants and packets: transports that share a link report it in
+    /// each pass.
     pub fn observe_neighbours(&mut self, neighbours: &Neighbours<'_>) {
         let sharers = neighbours.sharers.max(1) as u64;
-        self.core.inbound.granter.share(sharers, neighbours.incoming);
-        self.core.inbound.granter.set_active_elsewhere(neighbours.active);
-        self.core.outbound.pacer.share(sharers, neighbours.link_idle_at);
+        self.inbound.granter.share(sharers, neighbours.incoming);
+        self.inbound.granter.set_active_elsewhere(neighbours.active);
+        self.output.outbound.pacer.share(sharers, neighbours.link_idle_at);
     }
 
-    /// Returns what the other transports of the host must know, for [`Transport::observe_neighbours`] of theirs.
+    /// Returns this transport's state for the host's other transports, to be passed to their
+    /// [`Transport::observe_neighbours`].
     pub fn publish(&mut self) -> Published<'_> {
         Published {
-            incoming: self.core.inbound.granter.backlog(),
-            active: self.core.inbound.granter.active_here(),
-            link_nanos: self.core.outbound.pacer.take_unpublished(),
+            incoming: self.inbound.granter.backlog(),
+            active: self.inbound.granter.active_here(),
+            link_nanos: self.output.outbound.pacer.take_unpublished(),
         }
     }
 
-    /// Returns what arrives here, if it is time to publish that again (PRIO-17): once in `cutoffs_interval_usecs`, and never if
-    /// that is 0. The caller publishes it, and then calls [`Transport::observe_lengths`].
+    /// Returns the lengths of arriving messages, if it is time to publish them again (PRIO-17):
+    /// once in `cutoffs_interval_usecs`, and never if that is 0. The caller publishes them, and
+    /// then calls [`Transport::observe_lengths`].
     pub fn poll_lengths(&mut self, now: Instant) -> Option<ArrivingLengths> {
-        self.core.inbound.sampler.poll_lengths(now)
+        self.inbound.sampler.poll_lengths(now)
     }
 
-    /// Reports what arrives at each of the other transports of the host. It counts for the next renewal of the cutoffs.
+    /// Reports the arrivals at each of the other transports of the host, for the next renewal of
+    /// the cutoffs.
     pub fn observe_lengths(&mut self, elsewhere: &[ArrivingLengths]) {
-        self.core.inbound.sampler.observe(elsewhere, self.core.outbound.link_mbps);
+        self.inbound.sampler.observe(elsewhere, self.output.outbound.link_mbps);
     }
 
-    /// Sets whether requests are accepted, which is the default. Otherwise they are refused with [`Refusal::NotServing`].
+    /// Sets whether requests are accepted, which is the default. Otherwise they are refused with
+    /// [`Refusal::NotServing`].
     pub const fn set_serving(&mut self, serving: bool) {
-        self.core.inbound.serving = serving;
+        self.inbound.serving = serving;
     }
 
-    /// Sets how many requests are accepted from now on; further ones are refused with [`Refusal::Overloaded`] until it is set
-    /// again (CAP-16). The default, [`usize::MAX`], accepts all.
+    /// Sets the number of requests to accept from now on; further ones are refused with
+    /// [`Refusal::Overloaded`] until it is set again (CAP-16). The default, [`usize::MAX`], accepts
+    /// all.
     ///
     /// For an engine that measures how fast the application is. Accepted requests are not affected.
     pub const fn set_request_room(&mut self, requests: usize) {
-        self.core.inbound.request_room = requests;
+        self.inbound.request_room = requests;
     }
 
-    /// Returns the payload bytes of messages that the peer may not have yet: requests without a response, responses
-    /// without an acknowledgment. An empty message counts as one byte, so that 0 means that there is none.
+    /// Returns the payload bytes of messages that the peer may not have yet: requests without a
+    /// response, responses without an acknowledgment. An empty message counts as one byte, so that
+    /// 0 means that no such message exists.
     #[must_use]
     pub const fn unacknowledged_bytes(&self) -> u64 {
-        self.core.inbound.budget.send.bytes()
+        self.inbound.budget.send.bytes()
     }
 
-    /// Sets the number of leading bytes retained of each message whose first packet arrives from now on; the rest is counted
-    /// and discarded (CAP-15). The default, [`usize::MAX`], retains everything; 0 retains nothing.
+    /// Sets the number of leading bytes retained of each message whose first packet arrives from
+    /// now on; the rest is counted and discarded (CAP-15). The default, [`usize::MAX`], retains
+    /// everything; 0 retains nothing.
     ///
-    /// For callers that measure and never read payload, such as a simulator or a sink of load: memory is then proportional to
-    /// the number of live messages, and not to their bytes. Events carry the retained bytes. Everything else is the same: the
-    /// packets that are sent, the order of events, and the counters, which count whole lengths.
+    /// For callers that measure and never read payload, such as a simulator or a sink of load:
+    /// memory is then proportional to the number of live messages, and not to their bytes. Events
+    /// carry the retained bytes. Everything else is the same: the packets that are sent, the order
+    /// of events, and the counters, which count whole lengths.
     ///
-    /// [`Transport::payload_consumed`] still takes the length of the event's payload, 0 if nothing is retained. Discarded bytes
-    /// count as consumed when their message is complete, so that messages which the application does not consume do not
-    /// stop its peers by discarded bytes (CAP-6).
+    /// [`Transport::payload_consumed`] still takes the length of the event's payload, 0 if nothing
+    /// is retained. Discarded bytes count as consumed when their message is complete, so that
+    /// discarded bytes of unconsumed messages do not stop its peers (CAP-6).
     pub fn set_payload_prefix(&mut self, bytes: usize) {
-        self.core.inbound.keep = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.inbound.keep = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
-    /// Counts a message of `bytes` bytes that did not arrive over this network and waits for the same application:
-    /// both share `max_receive_bytes` (CAP-6). [`Transport::payload_consumed`] releases it.
+    /// Counts a message of `bytes` bytes that did not arrive over this network and waits for the
+    /// same application: both share `max_receive_bytes` (CAP-6). [`Transport::payload_consumed`]
+    /// releases it.
     pub const fn charge_external_payload(&mut self, bytes: usize) {
-        self.core.inbound.budget.receive.hold(bytes);
+        self.inbound.budget.receive.hold(bytes);
     }
 
-    /// Returns whether the bytes that wait for the application have reached `max_receive_bytes`: nothing more may be
-    /// received elsewhere until some of them are consumed.
+    /// Returns whether the bytes that wait for the application have reached `max_receive_bytes`:
+    /// receiving elsewhere must pause until some of them are consumed.
     #[must_use]
     pub const fn is_receive_full(&self) -> bool {
-        self.core.inbound.budget.receive.bytes() >= self.core.config.max_receive_bytes()
+        self.inbound.budget.receive.bytes() >= self.protocol.config.max_receive_bytes()
     }
 
-    /// Releases a message that the application has consumed, and whose event carried `bytes` payload bytes. It no longer
-    /// counts as received (CAP-6). Called once for each message, also for an empty one, which counts as one byte.
+    /// Releases a message that the application has consumed, and whose event carried `bytes`
+    /// payload bytes. It no longer counts as received (CAP-6). Called once for each message, also
+    /// for an empty one, which counts as one byte.
     ///
     /// # Panics
     ///
     /// In debug builds, if more is consumed than was received.
     pub fn payload_consumed(&mut self, bytes: usize) {
-        self.core.inbound.budget.receive.consume(bytes);
+        self.inbound.budget.receive.consume(bytes);
     }
 
-    /// Handles a report of the system that packets to `to` do not arrive (RPC-14). The peer is asked at once. If nothing is
-    /// heard of it for two resend intervals, calls to it fail and responses to it are dropped, in the next calls of
-    /// [`Transport::handle_timeout`] (HM `homa_rpc.c` `homa_abort_rpcs`). [`Unreachable::NotPermitted`] is a lost packet:
-    /// only if a call ends for the silence of its server is it the reason (TIME-4).
+    /// Handles a report of the system that packets to `to` do not arrive (RPC-14). The peer is
+    /// asked at once. If no packet from it arrives for two resend intervals, calls to it fail and
+    /// responses to it are dropped, in the next calls of [`Transport::handle_timeout`] (HM
+    /// `homa_rpc.c` `homa_abort_rpcs`). [`Unreachable::NotPermitted`] is a lost packet: it is the
+    /// reason only if a call ends for the silence of its server (TIME-4).
     ///
-    /// In the kernel profile a peer is a host, and `to` has the port of the packet that did not arrive: if that port is
-    /// closed, only RPCs with it end.
+    /// In the kernel profile a peer is a host, and `to` has the port of the packet that did not
+    /// arrive: if that port is closed, only RPCs with it end.
     pub fn handle_unreachable(&mut self, now: Instant, to: Address, trouble: Unreachable) {
         self.advance(now);
-        let profile = self.core.outbound.identity.profile;
-        let Some(peer) = self.core.tables.peers.find(&peer_address(profile, to)) else { return };
+        let profile = self.output.outbound.identity.profile;
+        let Some(peer) = self.protocol.tables.peers.find(&peer_address(profile, to)) else {
+            return;
+        };
         if trouble == Unreachable::NotPermitted {
-            self.core.observation.metrics.recovery.sends_not_permitted += 1;
-            self.core.timers.suspicions.refused(peer, now);
+            self.output.observation.metrics.recovery.sends_not_permitted += 1;
+            self.protocol.timers.suspicions.refused(peer, now);
             return;
         }
         let one_port = profile == Profile::Kernel && trouble == Unreachable::PortClosed;
         let port = (one_port && to.port() != 0).then_some(to.port());
-        let cx = &mut self.core;
-        cx.observation.metrics.recovery.unreachable_reports += 1;
-        let interval = interval(cx, peer);
-        let new = cx.timers.suspicions.report(peer, port, trouble.reason(), now, interval);
-        if new && !ask(cx, peer, port) {
-            cx.timers.suspicions.forget(peer);
+        let Self { protocol, output, .. } = self;
+        output.observation.metrics.recovery.unreachable_reports += 1;
+        let interval = interval(protocol, peer);
+        let new = protocol.timers.suspicions.report(peer, port, trouble.reason(), now, interval);
+        if new && !ask(protocol, output, peer, port) {
+            protocol.timers.suspicions.forget(peer);
         }
     }
 
-    /// Handles a report about a packet to `to`, of which `beginning` was returned: by ICMP, or by the system, which did not
-    /// send it. Ignores it unless the packet names a live RPC of this endpoint: a forged report must guess an id.
+    /// Handles a report about a packet to `to` whose first bytes, `beginning`, were returned: by
+    /// ICMP, or by the system, which did not send it. Ignores it unless the packet names a live RPC
+    /// of this endpoint: a forged report must guess an id.
     ///
-    /// Otherwise as [`Transport::handle_unreachable`]. If the returned packet is a part of a request of which no packet
-    /// left twice, a failure says that the request was not executed.
+    /// Otherwise as [`Transport::handle_unreachable`]. If the returned packet is part of a request
+    /// no packet of which was sent twice, a failure states that the request was not executed.
     pub fn handle_returned(
         &mut self,
         now: Instant,
@@ -256,83 +288,94 @@ impl Transport {
         self.advance(now);
         let Some(rpc) = self.rpc_of_own_packet(to, beginning) else { return };
         if Header::peek_kind(beginning) == Some(Kind::Data) {
-            note_returned(&mut self.core, rpc);
+            note_returned(&mut self.protocol, rpc);
         }
         self.handle_unreachable(now, to, trouble);
     }
 
-    /// Asks all peers with which there is a session to freeze their time traces, with a FREEZE packet each (WIRE-16).
-    /// Returns the number of peers. They obey if they are configured to. In the kernel profile no peer is asked,
-    /// because a peer is a host there and has no port.
+    /// Requests all peers with a session to freeze their time traces, with a FREEZE packet each
+    /// (WIRE-16). Returns the number of peers. They obey if configured to. In the kernel profile no
+    /// peer is asked, because a peer is a host there and has no port.
     pub fn freeze_peers(&mut self, now: Instant) -> usize {
         self.advance(now);
-        if self.core.outbound.identity.profile == Profile::Kernel {
+        if self.output.outbound.identity.profile == Profile::Kernel {
             return 0;
         }
         let freeze = |peer: &Peer| {
             let (role, fields) = match (peer.calls.session(), peer.serving.session()) {
                 (session @ Some(_), _) => {
                     let low_water = UdpFields::LOW_WATER_UNKNOWN;
-                    (Role::Client, self.core.outbound.identity.client_fields(session, low_water))
+                    (Role::Client, self.output.outbound.identity.client_fields(session, low_water))
                 }
                 (None, session @ Some(_)) => {
-                    (Role::Server, self.core.outbound.identity.server_fields(session))
+                    (Role::Server, self.output.outbound.identity.server_fields(session))
                 }
                 (None, None) => return None,
             };
             let body = Body::Freeze;
-            let dialect = self.core.outbound.identity.dialect(fields);
+            let dialect = self.output.outbound.identity.dialect(fields);
             // FREEZE is about no RPC.
             let id = SenderId::new(0, role);
             let (port, to) = (peer.address.port(), peer.address);
             Some((
                 to,
-                Header::new(body.kind(), self.core.outbound.identity.port, port, id, dialect),
+                Header::new(body.kind(), self.output.outbound.identity.port, port, id, dialect),
             ))
         };
-        let packets: Vec<_> = self.core.tables.peers.iter().filter_map(freeze).collect();
+        let packets: Vec<_> = self.protocol.tables.peers.iter().filter_map(freeze).collect();
         let count = packets.len();
         for (to, header) in packets {
-            self.core.sender().enqueue(to, &Packet { header, body: Body::Freeze });
+            self.output.enqueue(to, &Packet { header, body: Body::Freeze });
         }
         count
     }
 
-    /// Returns the live RPC that a packet to `to` names, of which `beginning` was returned. `None` if there is none, or the
-    /// beginning is too short.
+    /// Returns the live RPC named by a packet to `to` that was returned with the first bytes
+    /// `beginning`. `None` if there is none, or too few bytes were returned.
     ///
-    /// Chosen by us: otherwise any host that can send an ICMP packet could disturb RPCs with any other host
-    /// (HM `homa_rpc.c` `homa_abort_rpcs`). Routers that return less than a header are not heard (RFC 1812 section
-    /// 4.3.2.3 asks for more); RPCs then end by silence.
+    /// Chosen by us: otherwise any host that can send an ICMP packet could disturb RPCs with any
+    /// other host (HM `homa_rpc.c` `homa_abort_rpcs`). Reports of routers that return less than a
+    /// header are ignored (RFC 1812 section 4.3.2.3 requires more); RPCs then end by silence.
     fn rpc_of_own_packet(&mut self, to: Address, beginning: &[u8]) -> Option<RpcKey> {
         let id = Header::peek_sender_id(beginning)?;
-        let peer =
-            self.core.tables.peers.find(&peer_address(self.core.outbound.identity.profile, to))?;
-        self.core.tables.rpcs.find(peer, id.client_id(), id.sender())
+        let peer = self
+            .protocol
+            .tables
+            .peers
+            .find(&peer_address(self.output.outbound.identity.profile, to))?;
+        self.protocol.tables.rpcs.find(peer, id.client_id(), id.sender())
     }
 
-    /// Ends all RPCs: calls fail, and requests are refused, as are further ones. The refusals, and all acks that wait, leave
-    /// with the next calls of [`Transport::poll_transmit`] (RPC-12). A request that the application has may
-    /// have been executed: it counts as abandoned (AMO-5).
+    /// Ends all RPCs: calls fail, and requests are refused, as are further ones. The refusals, and
+    /// all acks that wait, leave with the next calls of [`Transport::poll_transmit`] (RPC-12). A
+    /// request that the application has may have been executed: it counts as abandoned (AMO-5).
     pub fn shut_down(&mut self, now: Instant) {
         self.advance(now);
-        self.core.inbound.shut_down = true;
-        self.core.inbound.buffers.clear();
-        let all: Vec<_> = self.core.tables.rpcs.iter().map(|(rpc, _)| rpc).collect();
-        let cx = &mut self.core;
+        self.inbound.shut_down = true;
+        self.inbound.buffers.clear();
+        let all: Vec<_> = self.protocol.tables.rpcs.iter().map(|(rpc, _)| rpc).collect();
+        let Self { protocol, inbound, output, .. } = self;
         for rpc in all {
-            let Some(entry) = cx.tables.rpcs.get(rpc) else { continue };
+            let Some(entry) = protocol.tables.rpcs.get(rpc) else { continue };
             match entry.state() {
-                State::Client(_) => fail_and_disown(cx, rpc, FailureKind::ShutDown),
+                SideState::Client(_) => {
+                    fail_and_disown(protocol, inbound, output, rpc, FailureKind::ShutDown);
+                }
                 // The application has the request, and may have executed it (AMO-5).
-                State::Server(ServerState::InService) => refuse_live(cx, rpc, Refusal::Abandoned),
-                State::Server(ServerState::Incoming) => refuse_live(cx, rpc, Refusal::ShuttingDown),
-                State::Server(ServerState::Outgoing) => end_server(cx, rpc, Ending::Discarded),
+                SideState::Server(ServerState::InService) => {
+                    refuse_live(protocol, inbound, output, rpc, Refusal::Abandoned);
+                }
+                SideState::Server(ServerState::Incoming) => {
+                    refuse_live(protocol, inbound, output, rpc, Refusal::ShuttingDown);
+                }
+                SideState::Server(ServerState::Outgoing) => {
+                    end_server(protocol, inbound, output, rpc, Ending::Discarded);
+                }
             }
         }
-        let peers: Vec<_> = cx.tables.peers.ids().collect();
+        let peers: Vec<_> = protocol.tables.peers.ids().collect();
         for peer in peers {
-            cx.sender().send_waiting_acks(peer);
+            output.send_waiting_acks(protocol, peer);
         }
     }
 }
@@ -347,7 +390,7 @@ mod tests {
 
     const NOW: Instant = Instant::ZERO;
 
-    /// A client of the kernel profile whose ids begin at `first`.
+    /// A client of the kernel profile whose ids start at `first`.
     fn client(first: u64) -> Transport {
         let config = Config::builder().profile(Profile::Kernel).build().unwrap();
         let mut client = Transport::new(config, 40_000, 1);
@@ -355,7 +398,7 @@ mod tests {
         client
     }
 
-    /// Calls `to`; returns the beginning of the packet that leaves.
+    /// Calls `to`; returns the header of the last packet sent.
     fn call(client: &mut Transport, to: &str, cookie: u64) -> Vec<u8> {
         let (to, payload) = (to.parse().unwrap(), vec![7; 5000].into());
         let call = Call { to, payload, cookie, deadline: None, idempotent: false };
@@ -367,8 +410,8 @@ mod tests {
         first
     }
 
-    /// Cookies of calls that fail until a reported peer has not answered two questions, with what is known of their
-    /// execution.
+    /// Cookies of calls that fail until a reported peer has not answered two questions, with their
+    /// execution status.
     fn failed(client: &mut Transport, since: Instant) -> Vec<(u64, Execution)> {
         let mut all = Vec::new();
         for millis in 1..30 {
@@ -452,7 +495,7 @@ mod tests {
         assert_eq!(client.poll_transmit(NOW).unwrap().segment(), 1380 - DATA_HEADER_LEN);
     }
 
-    /// Every packet to a closed port may bring a report of its own, each about all RPCs with the peer.
+    /// Every packet to a closed port may cause a report, each about all RPCs with the peer.
     #[test]
     fn a_peer_is_asked_once_however_often_it_is_reported() {
         let now = Instant::from_nanos(1);

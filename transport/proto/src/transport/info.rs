@@ -4,11 +4,11 @@ use super::Transport;
 use crate::metrics::{Live, Metrics};
 use crate::peer::Address;
 use crate::probe::{ProbeEvent, ProbeFilter};
-use crate::rpc::{ClientState, Rpc, RpcKey, ServerState, State};
+use crate::rpc::{ClientState, Rpc, RpcKey, ServerState, SideState};
 use apus_wire::{Role, SenderId};
 use std::time::Duration;
 
-/// What one live RPC is doing (the kernel's HOMAIOCINFO).
+/// The state of one live RPC (the kernel's HOMAIOCINFO).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RpcInfo {
@@ -20,7 +20,7 @@ pub struct RpcInfo {
     pub peer: Address,
     /// This endpoint's role.
     pub role: Role,
-    /// What it is doing.
+    /// Its state.
     pub state: RpcState,
     /// Time since it was created.
     pub age: Duration,
@@ -49,9 +49,9 @@ pub struct MessageProgress {
 /// State of a live RPC (HM `homa_rpc.h` `homa_rpc`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RpcState {
-    /// The outgoing message is on its way.
+    /// The outgoing message is in flight.
     Outgoing,
-    /// The incoming message is on its way.
+    /// The incoming message is in flight.
     Incoming,
     /// The application has the request.
     InService,
@@ -61,24 +61,24 @@ impl Transport {
     /// Returns all live RPCs.
     #[must_use]
     pub fn info(&self) -> Vec<RpcInfo> {
-        self.core.tables.rpcs.iter().map(|(name, rpc)| self.describe(name, rpc)).collect()
+        self.protocol.tables.rpcs.iter().map(|(name, rpc)| self.describe(name, rpc)).collect()
     }
 
     /// Returns one RPC, if it is live.
     #[must_use]
     pub fn info_of(&self, rpc: RpcKey) -> Option<RpcInfo> {
-        self.core.tables.rpcs.get(rpc).map(|entry| self.describe(rpc, entry))
+        self.protocol.tables.rpcs.get(rpc).map(|entry| self.describe(rpc, entry))
     }
 
     fn describe(&self, name: RpcKey, rpc: &Rpc) -> RpcInfo {
         RpcInfo {
             rpc: name,
             id: rpc.id,
-            peer: self.core.tables.peers[rpc.peer].address,
+            peer: self.protocol.tables.peers[rpc.peer].address,
             role: rpc.role(),
             state: state_of(rpc),
-            age: self.core.now - rpc.started,
-            silent: self.core.now - rpc.heard,
+            age: self.protocol.now - rpc.started,
+            silent: self.protocol.now - rpc.heard,
             asks: rpc.asks,
             incoming: rpc
                 .incoming
@@ -94,9 +94,9 @@ impl Transport {
     /// Returns a snapshot of all counters and gauges.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        let mut metrics = self.core.observation.metrics.clone();
+        let mut metrics = self.output.observation.metrics.clone();
         metrics.live = self.live();
-        metrics.admission.peers_displaced = self.core.tables.peers.displaced();
+        metrics.admission.peers_displaced = self.protocol.tables.peers.displaced();
         metrics
     }
 
@@ -104,51 +104,52 @@ impl Transport {
     #[must_use]
     pub fn live(&self) -> Live {
         Live {
-            client_rpcs: self.core.tables.rpcs.count(Role::Client) as u64,
-            server_rpcs: self.core.tables.rpcs.count(Role::Server) as u64,
-            peers: self.core.tables.peers.len() as u64,
-            send_bytes: self.core.inbound.budget.send.bytes(),
-            receive_bytes: self.core.inbound.budget.receive.bytes(),
-            grantable: self.core.inbound.granter.waiting() as u64,
-            incoming_bytes: self.core.inbound.granter.backlog(),
-            sendable: self.core.outbound.messages.len() as u64,
-            timers: (self.core.timers.silence.len() + self.core.timers.deadlines.len()) as u64,
-            control_packets: self.core.outbound.control.len() as u64,
+            client_rpcs: self.protocol.tables.rpcs.count(Role::Client) as u64,
+            server_rpcs: self.protocol.tables.rpcs.count(Role::Server) as u64,
+            peers: self.protocol.tables.peers.len() as u64,
+            send_bytes: self.inbound.budget.send.bytes(),
+            receive_bytes: self.inbound.budget.receive.bytes(),
+            grantable: self.inbound.granter.waiting() as u64,
+            incoming_bytes: self.inbound.granter.backlog(),
+            sendable: self.output.outbound.messages.len() as u64,
+            timers: (self.protocol.timers.silence.len() + self.protocol.timers.deadlines.len())
+                as u64,
+            control_packets: self.output.outbound.control.len() as u64,
         }
     }
 
-    /// Sets which notes are wanted from now on; `None`, which is the default: none.
+    /// Sets the filter for notes; `None`, which is the default, disables them.
     pub fn set_probe_filter(&mut self, filter: Option<ProbeFilter>) {
-        let notes = &mut self.core.observation.notes;
+        let notes = &mut self.output.observation.notes;
         notes.set_filter(filter);
-        self.core.tables.rpcs.select(|id| notes.are_wanted_of(id));
+        self.protocol.tables.rpcs.select(|id| notes.are_wanted_of(id));
     }
 
-    /// Returns what has happened, the earliest first. Fetch all after each other call: beyond 8,192, further ones are
-    /// lost.
+    /// Returns the next note, the earliest first. Fetch all after each other call: beyond 8,192,
+    /// further ones are lost.
     #[inline]
     pub fn poll_probe(&mut self) -> Option<ProbeEvent> {
-        self.core.observation.notes.poll()
+        self.output.observation.notes.poll()
     }
 
-    /// Returns the id of a live RPC, as this endpoint writes it, and the other end, if the RPC is selected
-    /// ([`ProbeFilter::multiplier`]).
+    /// Returns the id of a live RPC, as this endpoint writes it, and the other end, if the RPC is
+    /// selected ([`ProbeFilter::multiplier`]).
     #[inline]
     #[must_use]
     pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {
-        let entry = self.core.tables.rpcs.get(rpc)?;
-        entry.selected.then(|| (entry.sender_id(), self.core.tables.peers[entry.peer].address))
+        let entry = self.protocol.tables.rpcs.get(rpc)?;
+        entry.selected.then(|| (entry.sender_id(), self.protocol.tables.peers[entry.peer].address))
     }
 
     /// Returns the configuration.
     #[must_use]
     pub const fn config(&self) -> &crate::Config {
-        &self.core.config
+        &self.protocol.config
     }
 }
 
 impl MessageProgress {
-    /// `done` and `granted` are positions: that of an empty message is 1.
+    /// `done` and `granted` are positions: an empty message has one.
     fn new(length: u32, done: u32, granted: u32) -> Self {
         Self { length, done: done.min(length), granted: granted.min(length) }
     }
@@ -156,11 +157,11 @@ impl MessageProgress {
 
 const fn state_of(rpc: &Rpc) -> RpcState {
     match rpc.state() {
-        State::Client(ClientState::Outgoing | ClientState::NoRoom)
-        | State::Server(ServerState::Outgoing) => RpcState::Outgoing,
-        State::Client(ClientState::Incoming) | State::Server(ServerState::Incoming) => {
+        SideState::Client(ClientState::Outgoing | ClientState::NoRoom)
+        | SideState::Server(ServerState::Outgoing) => RpcState::Outgoing,
+        SideState::Client(ClientState::Incoming) | SideState::Server(ServerState::Incoming) => {
             RpcState::Incoming
         }
-        State::Server(ServerState::InService) => RpcState::InService,
+        SideState::Server(ServerState::InService) => RpcState::InService,
     }
 }

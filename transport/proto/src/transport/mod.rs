@@ -1,9 +1,10 @@
 //! The endpoint: its state, grouped by owner, and the calls that its user makes.
 //!
-//! Each file of this folder is one family of calls: `commands` of the application, `outputs` of packets, events and
-//! timers, `housekeeping` what the engine says about the system, `info` and `senders` introspection. The protocol itself is in the
-//! handlers of `rx`, `tx` and `expiry`: they borrow the state ([`Context`](crate::lifecycle::Context)), or the groups of it
-//! that they may touch, and none of them sees this struct.
+//! Each file of this folder is one family of calls: `commands` of the application, `outputs` of
+//! packets, events and timers, `housekeeping` for reports of the engine, `info` and `senders` for
+//! introspection. The protocol itself is in the handlers of `rx`, `tx` and `expiry`. They borrow
+//! the groups of state that they may change (`Protocol`, `Inbound`, `Output`); none of them has
+//! access to this struct.
 
 mod commands;
 mod housekeeping;
@@ -17,25 +18,29 @@ pub use info::{MessageProgress, RpcInfo, RpcState};
 pub use senders::{SenderInfo, Senders};
 
 use crate::config::Config;
+use crate::datagram::Datagram;
 use crate::inbound::Inbound;
-use crate::lifecycle::Context;
 use crate::observation::Observation;
 use crate::peer::{Address, Peers, first_id, peer_address};
 use crate::probe::ProbeKind;
+use crate::protocol::Protocol;
 use crate::rpc::{Rpcs, Tables};
 use crate::rx;
 use crate::secret::{Purpose, Secret};
 use crate::time::Instant;
 use crate::timer::Timers;
-use crate::tx::{Identity, Outbound};
+use crate::tx::{Identity, Outbound, Output};
 use apus_wire::Packet;
 
 /// The Homa protocol of one endpoint, client and server at once, as a state machine without IO.
 ///
-/// See the crate's head for the order of calls. All calls that take the present time require that it never decreases.
+/// See the crate's head for the order of calls. All calls that take the present time require that
+/// it never decreases.
 #[derive(Debug)]
 pub struct Transport {
-    core: Context,
+    protocol: Protocol,
+    inbound: Inbound,
+    output: Output,
     /// Next id of a call in the kernel profile, where ids are unique per host.
     next_kernel_id: u64,
 }
@@ -46,9 +51,10 @@ const ASSUMED_LINK_MBPS: u64 = 25_000;
 impl Transport {
     /// Returns a transport for the endpoint with Homa port `port`.
     ///
-    /// `seed` decides everything that is drawn at random: the endpoint's incarnation, its first RPC ids, session numbers and
-    /// hash seeds. Peers must not be able to guess it, and no two lives of an endpoint may have the same: take all 128 bits
-    /// from the operating system. Nothing that a peer learns reveals anything else (AMO-9).
+    /// `seed` determines all random numbers: the endpoint's incarnation, its first RPC ids, session
+    /// numbers and hash seeds. Peers must not be able to guess it, and no two lives of an endpoint
+    /// may share it: take all 128 bits from the operating system. No number that a peer receives
+    /// reveals any other (AMO-9).
     #[must_use]
     pub fn new(config: Config, port: u16, seed: u128) -> Self {
         let secret = Secret::new(seed);
@@ -57,76 +63,77 @@ impl Transport {
         let identity = Identity { profile: config.profile(), port, incarnation };
         let configured = config.link_mbps();
         let link_mbps = if configured > 0 { configured } else { ASSUMED_LINK_MBPS };
-        let core = Context {
+        let protocol = Protocol {
             now: Instant::ZERO,
             tables: Tables::new(Rpcs::new(hash_seed), Peers::new(&config, hash_seed, secret)),
-            inbound: Inbound::new(&config, link_mbps),
-            outbound: Outbound::new(&config, identity, link_mbps),
             timers: Timers::new(&config, link_mbps),
-            observation: Observation::default(),
             config,
         };
-        Self { core, next_kernel_id: first_id(secret.number(Purpose::FirstKernelId)) }
+        let config = &protocol.config;
+        Self {
+            inbound: Inbound::new(config, link_mbps),
+            output: Output {
+                outbound: Outbound::new(config, identity, link_mbps),
+                observation: Observation::default(),
+            },
+            protocol,
+            next_kernel_id: first_id(secret.number(Purpose::FirstKernelId)),
+        }
     }
 
-    /// Handles the packets of a datagram from `from`, given without IP and UDP headers. Returns their number, at least 1.
+    /// Handles the packets of a datagram. Returns their number, at least 1.
     ///
-    /// Cannot fail: each packet is used, or counted as dropped with a [`crate::DropReason`]; see [`Transport::metrics`].
-    pub fn handle_datagram(&mut self, now: Instant, from: Address, datagram: &[u8]) -> usize {
+    /// Cannot fail: each packet is used, or counted as dropped with a [`crate::DropReason`]; see
+    /// [`Transport::metrics`].
+    pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) -> usize {
         self.advance(now);
         let mut count = 0;
-        let profile = self.core.outbound.identity.profile;
-        let cx = &mut self.core;
-        let mut packets = Packet::all(profile, datagram);
+        let Self { protocol, inbound, output, .. } = self;
+        let profile = output.outbound.identity.profile;
+        let mut packets = Packet::all(profile, datagram.bytes);
         while let Some(bytes) = packets.next_bytes() {
             count += 1;
             // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall
             // (lab/log, 2026-11-21).
             match &Packet::parse(profile, bytes) {
-                Ok(packet) => rx::receive(cx, &from, packet),
+                Ok(packet) => rx::receive(protocol, inbound, output, &datagram, packet),
                 Err(error) => {
                     let reason = (*error).into();
-                    cx.observation.metrics.count_drop(reason);
-                    cx.observation.notes.add(None, from, ProbeKind::Dropped(reason));
+                    output.observation.metrics.count_drop(reason);
+                    output.observation.notes.add(None, datagram.from, ProbeKind::Dropped(reason));
                     break;
                 }
             }
         }
-        count
-    }
-
-    /// Handles a datagram as [`Transport::handle_datagram`] does. A switch has marked it: congestion experienced, RFC 3168
-    /// (GRANT-18).
-    pub fn handle_marked_datagram(
-        &mut self,
-        now: Instant,
-        from: Address,
-        datagram: &[u8],
-    ) -> usize {
-        self.core.inbound.granter.set_packet_mark(true);
-        let count = self.handle_datagram(now, from, datagram);
-        self.core.inbound.granter.set_packet_mark(false);
-        let address = peer_address(self.core.outbound.identity.profile, from);
-        if let Some(peer) = self.core.tables.peers.find(&address) {
-            self.core.tables.peers[peer].marks += count as u64;
+        if datagram.is_marked {
+            self.count_marks(datagram.from, count as u64);
         }
         count
     }
 
-    /// Notes the time of a call.
+    /// Counts `packets` from `peer` that a switch has marked, if the peer is known.
+    #[cold]
+    fn count_marks(&mut self, peer: Address, packets: u64) {
+        let address = peer_address(self.output.outbound.identity.profile, peer);
+        if let Some(peer) = self.protocol.tables.peers.find(&address) {
+            self.protocol.tables.peers[peer].marks += packets;
+        }
+    }
+
+    /// Advances the clock to `now` and integrates the number of waiting messages.
     fn advance(&mut self, now: Instant) {
         debug_assert!(
-            now >= self.core.now,
+            now >= self.protocol.now,
             "time goes backwards: {:?} after {now:?}",
-            self.core.now
+            self.protocol.now
         );
-        let waiting = self.core.inbound.granter.waiting() as u64;
+        let waiting = self.inbound.granter.waiting() as u64;
         if waiting > 0 {
-            let nanos = now.since(self.core.now).saturating_mul(waiting);
-            let integral = &mut self.core.observation.metrics.scheduling.grantable_integral_nanos;
+            let nanos = now.since(self.protocol.now).saturating_mul(waiting);
+            let integral = &mut self.output.observation.metrics.scheduling.grantable_integral_nanos;
             *integral = integral.saturating_add(nanos);
         }
-        self.core.now = self.core.now.max(now);
+        self.protocol.now = self.protocol.now.max(now);
     }
 }
 
@@ -137,11 +144,11 @@ mod tests {
     impl Transport {
         /// The queue of messages, for its tests.
         pub(crate) const fn send_queue(&self) -> &crate::tx::SendQueue {
-            &self.core.outbound.messages
+            &self.output.outbound.messages
         }
     }
 
-    /// GRANT-19: only what leaves by a GRANT may be marked, and only if marks are heeded.
+    /// GRANT-19: only scheduled packets may be marked, and only if marks are used.
     #[test]
     fn scheduled_packets_may_be_marked_if_marks_are_heeded() {
         let capable = |marked_incoming: u64| {
@@ -154,9 +161,9 @@ mod tests {
             let rpc = transport.call(now, call).unwrap();
             let first = transport.poll_transmit(now).unwrap().traffic_class() & 0b11;
             while transport.poll_transmit(now).is_some() {}
-            let message = transport.core.tables.rpcs[rpc].outgoing.as_mut().unwrap();
+            let message = transport.protocol.tables.rpcs[rpc].outgoing.as_mut().unwrap();
             message.grant(9_000);
-            transport.core.outbound.messages.update(&mut transport.core.tables.rpcs, rpc);
+            transport.output.outbound.messages.update(&mut transport.protocol.tables.rpcs, rpc);
             let granted = transport.poll_transmit(now).unwrap().traffic_class() & 0b11;
             (first, granted)
         };

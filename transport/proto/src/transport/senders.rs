@@ -1,4 +1,4 @@
-//! Introspection: the peers whose messages are arriving, and what they may send.
+//! Introspection: peers with arriving messages, and their credit.
 
 use super::Transport;
 use crate::peer::{Address, Peer, PeerId};
@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 pub struct Senders {
     /// Number of all of them.
     pub count: usize,
-    /// The first ones, those with the most bytes on the way first.
+    /// The first senders, by bytes in flight.
     pub first: Vec<SenderInfo>,
 }
 
-/// What one peer may send: sums over its messages that have begun to arrive and are not complete, and the marks of its packets. A
-/// message that one packet carries never counts.
+/// The credit of one peer: sums over its incomplete incoming messages, and the marks of its
+/// packets. Messages of one packet never count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SenderInfo {
@@ -25,16 +25,18 @@ pub struct SenderInfo {
     pub peer: Address,
     /// Number of these messages.
     pub messages: u32,
-    /// Bytes that may be on the way: for an active message its window (GRANT-4, GRANT-15) or what it lacks, if that is less,
-    /// and for any other one what it was granted. 0 for messages whose sender is silent (GRANT-10).
+    /// Bytes that may be in flight: for an active message its window (GRANT-4, GRANT-15) or its
+    /// missing bytes, if those are fewer, and for any other one its outstanding grants. 0 for
+    /// messages whose sender is silent (GRANT-10).
     pub credit: u64,
-    /// Bytes that may be sent and have not arrived: the part of the credit in use. More than the credit if that has shrunk
-    /// after the bytes were granted.
+    /// Bytes that may be sent and have not arrived: the part of the credit in use. More than the
+    /// credit if that has shrunk after the bytes were granted.
     pub credit_used: u64,
-    /// Bytes that wait at it, as the newest packet of each message says (WIRE-34). `None` if it says nothing, or if
-    /// `informed_incoming` is 0.
+    /// Bytes waiting at it, as the newest packet of each message reports (WIRE-34). `None` if not
+    /// reported, or if `informed_incoming` is 0.
     pub reported_backlog: Option<u64>,
-    /// Packets of the peer, of any message, that switches have marked (ECN) since the endpoint knows it.
+    /// Packets of the peer, of any message, that switches have marked (ECN) since the endpoint
+    /// first saw it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub marks: u64,
 }
@@ -45,7 +47,7 @@ impl SenderInfo {
         Self { peer, messages: 0, credit: 0, credit_used: 0, reported_backlog: None, marks }
     }
 
-    /// Adds a message that is arriving, of which `outstanding` bytes are granted and have not arrived.
+    /// Adds an incoming message with `outstanding` granted bytes that have not arrived.
     fn add(&mut self, rpc: &Rpc, credit: u32, outstanding: u32) {
         self.messages += 1;
         self.credit += u64::from(credit);
@@ -55,7 +57,7 @@ impl SenderInfo {
         }
     }
 
-    /// Returns the key by which senders are sorted: those with the most on the way come first, and of equal ones those with the
+    /// Returns the sort key of senders: the most bytes in flight first, and among equals the
     /// largest backlog.
     #[must_use]
     pub fn order(&self) -> impl Ord + use<> {
@@ -64,16 +66,16 @@ impl SenderInfo {
 }
 
 impl Transport {
-    /// Returns the peers with messages that are arriving: the first `most`, those with the most bytes on the way first, and the
+    /// Returns the peers with arriving messages: the first `most`, by bytes in flight, and the
     /// number of all. Reads every live RPC once.
     #[must_use]
     pub fn senders(&self, most: usize) -> Senders {
-        let rpcs = &self.core.tables.rpcs;
+        let rpcs = &self.protocol.tables.rpcs;
         let mut by_peer: BTreeMap<PeerId, SenderInfo> = BTreeMap::new();
-        let credits: BTreeMap<_, _> = self.core.inbound.granter.credits(rpcs).into_iter().collect();
+        let credits: BTreeMap<_, _> = self.inbound.granter.credits(rpcs).into_iter().collect();
         for (name, rpc) in rpcs.iter() {
             if let Some(message) = &rpc.incoming {
-                let peer = &self.core.tables.peers[rpc.peer];
+                let peer = &self.protocol.tables.peers[rpc.peer];
                 let outstanding = if rpc.grant.silent { 0 } else { message.outstanding() };
                 let credit = credits.get(&name).copied().unwrap_or(outstanding);
                 let sender = by_peer.entry(rpc.peer).or_insert_with(|| SenderInfo::new(peer));

@@ -1,13 +1,14 @@
 //! Questions to a peer: RESEND for missing bytes, the session challenge.
 
-use super::sender::Sender;
+use super::output::Output;
 use crate::peer::Address;
+use crate::protocol::Protocol;
 use crate::rpc::{RpcKey, Side};
 use apus_wire::{Body, Flags, Header, Resend, UdpFields};
 
-impl Sender<'_> {
-    /// Offers `session` to the client of a request with this header, of which nothing is kept (AMO-1). `fields` are those of
-    /// the header.
+impl Output {
+    /// Offers `session` to the client of a request with this header, no state of which is kept
+    /// (AMO-1). `fields` are the header's.
     pub(crate) fn challenge(
         &mut self,
         to: Address,
@@ -21,31 +22,36 @@ impl Sender<'_> {
         self.answer_as(to, header, fields, Body::NeedAck, Flags::CONFIRM, 0);
     }
 
-    /// Asks the client of `rpc` whether it knows the request, of which nothing is missing that it may send: a RESEND for no
-    /// bytes, which is answered with BUSY or RPC_UNKNOWN (TIME-15, BAD-7).
-    pub(crate) fn ask_whether_known(&mut self, rpc: RpcKey) {
-        let entry = &mut self.tables.rpcs[rpc];
+    /// Asks the client of `rpc` whether it still has the request, all sendable bytes of which have
+    /// arrived: a RESEND for no bytes, answered by BUSY or RPC_UNKNOWN (TIME-15, BAD-7).
+    pub(crate) fn ask_whether_known(&mut self, protocol: &mut Protocol, rpc: RpcKey) {
+        let entry = &mut protocol.tables.rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
         // Offset and length 0 would mean everything (WIRE-12).
         let offset = message.granted().max(1);
-        entry.ask(self.now);
+        entry.ask(protocol.now);
         let peer = entry.peer;
-        self.tables.peers[peer].resends.sent(self.now, 0);
-        let priority = self.config.highest_priority();
-        self.control(rpc, Body::Resend(Resend { offset, length: 0, priority, brief: false }));
+        protocol.tables.peers[peer].resends.sent(protocol.now, 0);
+        let priority = protocol.config.highest_priority();
+        self.control(
+            protocol,
+            rpc,
+            Body::Resend(Resend { offset, length: 0, priority, brief: false }),
+        );
     }
 
-    /// Sends RESENDs for what is missing of `rpc`'s incoming message: one per gap and one for the
-    /// tail up to what is granted; if nothing has arrived, one for everything
-    /// (HM `homa_incoming.c` `homa_request_retrans`, TIME-5). As many as the peer's burst has room for. Returns `false`
-    /// if nothing is missing that the peer may send, or if too much has been requested already.
-    pub(crate) fn request_missing(&mut self, rpc: RpcKey) -> bool {
-        let now = self.now;
-        let priority = self.config.highest_priority();
-        let entry = &self.tables.rpcs[rpc];
+    /// Sends RESENDs for the missing bytes of `rpc`'s incoming message: one per gap and one for the
+    /// tail up to the granted limit; if no packet has arrived, one for everything (HM
+    /// `homa_incoming.c` `homa_request_retrans`, TIME-5). At most as many as the peer's burst has
+    /// room for. Returns `false` if no sendable bytes are missing, or if too much has been
+    /// requested already.
+    pub(crate) fn request_missing(&mut self, protocol: &mut Protocol, rpc: RpcKey) -> bool {
+        let now = protocol.now;
+        let priority = protocol.config.highest_priority();
+        let entry = &protocol.tables.rpcs[rpc];
         let peer = entry.peer;
-        let room = self.tables.peers[peer].resends.room() as usize;
-        let brief = self.tables.peers[peer].variant.is_stripped();
+        let room = protocol.tables.peers[peer].resends.room() as usize;
+        let brief = protocol.tables.peers[peer].variant.is_stripped();
         let wanted: Vec<Resend> = match (&entry.incoming, &entry.side) {
             (None, Side::Client(_)) if room > 0 => vec![Resend::everything(priority)],
             (None, Side::Client(_)) => return false,
@@ -62,12 +68,12 @@ impl Sender<'_> {
         if wanted.is_empty() {
             return false;
         }
-        self.tables.rpcs[rpc].ask(now);
+        protocol.tables.rpcs[rpc].ask(now);
         for resend in wanted {
             let bytes = if resend.length == apus_wire::EVERYTHING { 0 } else { resend.length };
-            self.tables.peers[peer].resends.sent(now, u64::from(bytes));
+            protocol.tables.peers[peer].resends.sent(now, u64::from(bytes));
             let resend = if brief { Resend { priority: 0, brief, ..resend } } else { resend };
-            self.control(rpc, Body::Resend(resend));
+            self.control(protocol, rpc, Body::Resend(resend));
         }
         true
     }

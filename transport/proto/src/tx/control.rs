@@ -26,10 +26,10 @@ impl ControlPacket {
     }
 }
 
-/// Control packets in the order in which they leave.
+/// Control packets in the order of transmission.
 ///
-/// Bounded (CAP-9): when the network takes nothing, further ones are dropped. All of them can be lost anyway;
-/// timers repeat what matters.
+/// Bounded (CAP-9): while the network accepts no packets, further ones are dropped. All of them can
+/// be lost anyway; timers repeat the important ones.
 #[derive(Debug, Default)]
 pub(crate) struct ControlQueue {
     packets: VecDeque<ControlPacket>,

@@ -1,27 +1,26 @@
 //! The next transmission: chosen, cut and written.
 
-use super::outbound::Outbound;
+use super::output::Output;
 use super::send_queue::Choice;
-use super::sender::Sender;
 use super::spray::{mark, may_spray};
 use super::transmit::{Transmit, write_headers};
-use crate::budget::{ReceiveBudget, ReceiveRoom};
+use crate::budget::ReceiveRoom;
 use crate::config::Config;
-use crate::grant::{Decision, Granter, Level};
+use crate::grant::{Decision, Level};
+use crate::inbound::Inbound;
 use crate::limits::MAX_BURST_PACKETS;
 use crate::message::{Cut, MessageOut};
-use crate::observation::Observation;
 use crate::peer::Address;
-use crate::priority::{OwnCutoffs, oldest_level, scheduled_level};
+use crate::priority::{oldest_level, scheduled_level};
 use crate::probe::{Notes, Piece, ProbeKind};
-use crate::rpc::{RpcKey, Tables};
-use crate::time::Instant;
+use crate::protocol::Protocol;
+use crate::rpc::RpcKey;
 use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Role, SenderId, Waiting};
 
 /// The ECN bits of a packet that switches may mark: ECT(0) of RFC 3168, section 5 (GRANT-19).
 const ECN_CAPABLE: u8 = 0b10;
 
-/// What transmits next.
+/// The next transmission.
 enum Next {
     /// All of a short message that may leave, which is usually one packet.
     Short(RpcKey),
@@ -29,36 +28,30 @@ enum Next {
     Packets(RpcKey, Cut, bool),
 }
 
-/// What the choice of the next transmission may touch.
+/// Scheduler of the next transmission, with the state that it may change.
 #[derive(Debug)]
 pub(crate) struct Filler<'a> {
-    /// The time of the present call.
-    pub(crate) now: Instant,
-    pub(crate) config: &'a Config,
-    pub(crate) tables: &'a mut Tables,
-    pub(crate) granter: &'a mut Granter,
-    pub(crate) budget: &'a mut ReceiveBudget,
-    pub(crate) cutoffs: &'a OwnCutoffs,
-    pub(crate) outbound: &'a mut Outbound,
-    pub(crate) observation: &'a mut Observation,
+    pub(crate) protocol: &'a mut Protocol,
+    pub(crate) inbound: &'a mut Inbound,
+    pub(crate) output: &'a mut Output,
 }
 
 impl<'a> Filler<'a> {
-    /// The next packets to send; `None` if nothing may leave now. What is returned counts as sent.
+    /// The next packets to send; `None` if none may leave now. Returned packets count as sent.
     #[inline]
     pub(crate) fn next(mut self) -> Option<Transmit<'a>> {
-        if self.granter.is_due() || self.budget.has_freed_room() {
+        if self.inbound.granter.is_due() || self.inbound.budget.receive.has_freed_room() {
             self.send_grants();
         }
-        if let Some(packet) = self.outbound.control.pop() {
-            let priority = self.config.highest_priority();
-            self.observation.metrics.count_sent(packet.kind, 1);
-            let traffic_class = traffic_class(self.config, priority);
-            let headers = &mut self.outbound.headers;
+        if let Some(packet) = self.output.outbound.control.pop() {
+            let priority = self.protocol.config.highest_priority();
+            self.output.observation.metrics.count_sent(packet.kind, 1);
+            let traffic_class = traffic_class(&self.protocol.config, priority);
+            let headers = &mut self.output.outbound.headers;
             headers.clear();
             headers.extend_from_slice(packet.bytes());
             let (to, header_len) = (packet.to, headers.len());
-            let peers = &mut self.tables.peers;
+            let peers = &mut self.protocol.tables.peers;
             let coalesce = peers.find(&to).map_or(0, |peer| peers[peer].longest_shared_datagram());
             return Some(Transmit {
                 to,
@@ -77,43 +70,43 @@ impl<'a> Filler<'a> {
     }
 
     /// Turns the granter's decisions into GRANT packets (HM `homa_grant.c` `homa_grant_check_rpc`).
+    // Once per batch of packets; inlined, it would take registers from every packet.
     #[inline(never)]
     fn send_grants(&mut self) {
         let mut decisions: smallvec::SmallVec<[Decision; 8]> = smallvec::SmallVec::new();
-        let mut room =
-            ReceiveRoom { config: self.config, peers: &mut self.tables.peers, budget: self.budget };
-        self.granter.run(
-            &mut self.tables.rpcs,
+        let Self { protocol, inbound, output } = self;
+        let mut room = ReceiveRoom {
+            config: &protocol.config,
+            peers: &mut protocol.tables.peers,
+            budget: &mut inbound.budget.receive,
+        };
+        inbound.granter.run(
+            &mut protocol.tables.rpcs,
             &mut room,
-            &mut self.observation.metrics.scheduling,
+            &mut output.observation.metrics.scheduling,
             |decision| {
                 decisions.push(decision);
             },
         );
-        let mut sender = Sender {
-            now: self.now,
-            config: self.config,
-            tables: self.tables,
-            outbound: self.outbound,
-            observation: self.observation,
-        };
         for Decision { rpc, offset, level } in decisions {
-            let levels = self.cutoffs.scheduled_levels();
+            let levels = inbound.cutoffs.scheduled_levels();
             let priority = match level {
-                Level::Oldest => oldest_level(levels).min(self.config.highest_priority()),
+                Level::Oldest => oldest_level(levels).min(protocol.config.highest_priority()),
                 Level::Scheduled { rank, active } => scheduled_level(rank, active, levels),
             };
-            sender.control(rpc, Body::Grant(Grant { offset, priority }));
+            output.control(protocol, rpc, Body::Grant(Grant { offset, priority }));
         }
     }
 
-    /// The next DATA: short messages, then the others and retransmissions, the fewest bytes left first (SEND-1).
+    /// The next DATA: short messages, then the others and retransmissions, the fewest bytes left
+    /// first (SEND-1).
     ///
-    /// Rationale: if retransmissions went first, a peer that takes queues for losses would have them fill the queues.
+    /// Rationale: if retransmissions went first, a peer that takes queues for losses would have
+    /// them fill the queues.
     fn choose(&mut self) -> Option<Next> {
-        match self.outbound.resends.first() {
+        match self.output.outbound.resends.first() {
             None => self.next_short().or_else(|| self.next_long()),
-            Some((left, _)) if self.outbound.messages.goes_before(left) => {
+            Some((left, _)) if self.output.outbound.messages.goes_before(left) => {
                 self.next_short().or_else(|| self.next_long()).or_else(|| self.next_resend())
             }
             Some(_) => {
@@ -123,20 +116,23 @@ impl<'a> Filler<'a> {
     }
 
     /// Retransmissions that a peer has requested. Those of long messages respect the pacer.
+    // Rare; inlined, it would take registers from every packet.
     #[inline(never)]
     fn next_resend(&mut self) -> Option<Next> {
-        let now = self.now;
-        while let Some((_, rpc)) = self.outbound.resends.first() {
-            let Some(entry) = self.tables.rpcs.get_mut(rpc) else {
-                self.outbound.resends.remove(rpc);
+        let now = self.protocol.now;
+        while let Some((_, rpc)) = self.output.outbound.resends.first() {
+            let Some(entry) = self.protocol.tables.rpcs.get_mut(rpc) else {
+                self.output.outbound.resends.remove(rpc);
                 continue;
             };
-            let segment = self.tables.peers[entry.peer].segment;
+            let segment = self.protocol.tables.peers[entry.peer].segment;
             let cut = match &mut entry.outgoing {
                 Some(message) => {
-                    let short = u64::from(message.length()) < self.config.defer_min_bytes();
-                    let room = if short { Some(u32::MAX) } else { self.outbound.pacer.room(now) };
-                    let bytes = room?.min(self.config.burst_bytes() as u32);
+                    let short =
+                        u64::from(message.length()) < self.protocol.config.defer_min_bytes();
+                    let room =
+                        if short { Some(u32::MAX) } else { self.output.outbound.pacer.room(now) };
+                    let bytes = room?.min(self.protocol.config.burst_bytes() as u32);
                     message.set_segment(segment);
                     let cut = message.next_resend(bytes, MAX_BURST_PACKETS as u32);
                     cut.map(|cut| (cut, message.left()))
@@ -145,10 +141,10 @@ impl<'a> Filler<'a> {
             };
             match cut {
                 Some((cut, left)) => {
-                    self.outbound.resends.put(rpc, left);
+                    self.output.outbound.resends.put(rpc, left);
                     return Some(Next::Packets(rpc, cut, true));
                 }
-                None => self.outbound.resends.remove(rpc),
+                None => self.output.outbound.resends.remove(rpc),
             }
         }
         None
@@ -156,56 +152,59 @@ impl<'a> Filler<'a> {
 
     /// A message that is too short to be held back (HM `homa_qdisc.c` `homa_qdisc_enqueue`).
     fn next_short(&mut self) -> Option<Next> {
-        let rpc = self.outbound.messages.pop_short(&mut self.tables.rpcs)?;
+        let rpc = self.output.outbound.messages.pop_short(&mut self.protocol.tables.rpcs)?;
         Some(Next::Short(rpc))
     }
 
     /// The message that SRPT order, or the oldest message's share, puts first.
+    // Not needed by short messages, whose path stays short.
     #[inline(never)]
     fn next_long(&mut self) -> Option<Next> {
-        let choice: Choice = self.outbound.messages.choose(&self.tables.rpcs)?;
-        let room = self.outbound.pacer.room(self.now);
+        let choice: Choice = self.output.outbound.messages.choose(&self.protocol.tables.rpcs)?;
+        let room = self.output.outbound.pacer.room(self.protocol.now);
         let throttled = room.is_none();
-        let was_throttled = std::mem::replace(&mut self.outbound.throttled, throttled);
-        self.observation.metrics.scheduling.throttled += u64::from(throttled && !was_throttled);
+        let was_throttled = std::mem::replace(&mut self.output.outbound.throttled, throttled);
+        self.output.observation.metrics.scheduling.throttled +=
+            u64::from(throttled && !was_throttled);
         let rpc = choice.rpc;
         if throttled {
-            let entry = &self.tables.rpcs[rpc];
+            let entry = &self.protocol.tables.rpcs[rpc];
             let waiting = entry.outgoing.as_ref().map_or(0, MessageOut::waiting);
-            let segment = self.tables.peers[entry.peer].segment;
-            self.outbound.pacer.reserve(self.now, waiting, segment);
+            let segment = self.protocol.tables.peers[entry.peer].segment;
+            self.output.outbound.pacer.reserve(self.protocol.now, waiting, segment);
         }
         if throttled && !was_throttled {
-            let wait = self.outbound.pacer.next_room() - self.now;
-            self.observation.note(self.tables, rpc, ProbeKind::Throttled { wait });
+            let wait = self.output.outbound.pacer.next_room() - self.protocol.now;
+            self.output.observation.note(&self.protocol.tables, rpc, ProbeKind::Throttled { wait });
         }
-        let entry = &mut self.tables.rpcs[rpc];
-        let segment = self.tables.peers[entry.peer].segment;
+        let entry = &mut self.protocol.tables.rpcs[rpc];
+        let segment = self.protocol.tables.peers[entry.peer].segment;
         let room = room?.min(choice.most);
-        let cut = next_cut(entry.outgoing.as_mut()?, segment, room, self.config)?;
-        self.outbound.messages.sent(choice, cut.bytes());
+        let cut = next_cut(entry.outgoing.as_mut()?, segment, room, &self.protocol.config)?;
+        self.output.outbound.messages.sent(choice, cut.bytes());
         if choice.oldest {
-            self.observation.metrics.scheduling.pacer_fifo_bytes += u64::from(cut.bytes());
+            self.output.observation.metrics.scheduling.pacer_fifo_bytes += u64::from(cut.bytes());
         }
-        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
+        self.output.outbound.messages.update(&mut self.protocol.tables.rpcs, rpc);
         Some(Next::Packets(rpc, cut, false))
     }
 
-    /// Makes a short message up. One that is a single packet has code of its own: all that depends on the number of packets, on
-    /// what has left before and on losses is known there.
+    /// Makes a short message up. A message of a single packet has separate code: there, everything
+    /// that depends on the number of packets, on earlier transmissions and on losses is constant.
     #[inline(always)]
     fn make_up_short(self, rpc: RpcKey) -> Option<Transmit<'a>> {
-        let entry = &mut self.tables.rpcs[rpc];
-        let segment = self.tables.peers[entry.peer].segment;
+        let entry = &mut self.protocol.tables.rpcs[rpc];
+        let segment = self.protocol.tables.peers[entry.peer].segment;
         let message = entry.outgoing.as_mut()?;
         if let Some(length) = message.send_whole(segment) {
             return self.make_up(rpc, Cut { range: 0..length, segment }, false);
         }
-        let cut = next_cut(message, segment, u32::MAX, self.config)?;
-        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
+        let cut = next_cut(message, segment, u32::MAX, &self.protocol.config)?;
+        self.output.outbound.messages.update(&mut self.protocol.tables.rpcs, rpc);
         self.make_up_packets(rpc, cut, false)
     }
 
+    // The general copy of `make_up`; the other one is for messages of one packet.
     #[inline(never)]
     fn make_up_packets(self, rpc: RpcKey, cut: Cut, retransmit: bool) -> Option<Transmit<'a>> {
         self.make_up(rpc, cut, retransmit)
@@ -214,7 +213,10 @@ impl<'a> Filler<'a> {
     /// Makes packets up into headers and payload, and counts them as sent.
     #[inline(always)]
     fn make_up(self, rpc: RpcKey, cut: Cut, retransmit: bool) -> Option<Transmit<'a>> {
-        let Self { now, config, tables, outbound, observation, .. } = self;
+        let Self { protocol, output, .. } = self;
+        let Protocol { now, config, tables, .. } = protocol;
+        let Output { outbound, observation } = output;
+        let now = *now;
         let calls = tables.rpcs.count(Role::Client) as u64;
         let entry = tables.rpcs.get_mut(rpc)?;
         let peer = &mut tables.peers[entry.peer];
@@ -222,7 +224,7 @@ impl<'a> Filler<'a> {
         let of_client = if entry.role() == Role::Client { calls } else { 0 };
         let to = peer.address;
         let identity = &outbound.identity;
-        // Who does not show the session is not believed.
+        // A peer that has not shown the session could forge acks, so none are attached for it.
         let may_ack = identity.profile == Profile::Kernel || entry.session().is_some();
         let ack = if may_ack { peer.acks.take_one() } else { None };
         let mut header = identity.header(&peer.calls, entry, Kind::Data);
@@ -233,13 +235,15 @@ impl<'a> Filler<'a> {
         let (length, unscheduled) = (message.length(), message.unscheduled());
         let is_last = cut.packets() == 1 && cut.range.end == length;
         let is_granted = !retransmit && cut.range.start >= unscheduled;
-        // After a loss the rest takes the path that is known to be open: a filter may drop what leaves from other ports.
+        // After a loss the rest takes the path known to be open: a filter may drop packets from
+        // other ports.
         let is_sprayable = is_granted && message.is_sprayable && !message.resent;
         let mut coalesce = if is_last { peer.longest_shared_datagram() } else { 0 };
         // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
         // range.
         let asked = if retransmit { cut.range.end } else { 0 };
-        // What is sent again was lost: its receiver needs a window that is worth a RESEND (WIRE-34).
+        // Retransmitted bytes were lost, so the receiver needs a grant window large enough to make
+        // a RESEND worthwhile (WIRE-34).
         let waiting = if config.informs() && !retransmit {
             let in_interface = outbound.pacer.waiting(now);
             Waiting::of_bytes(message.waiting().saturating_add(in_interface))
@@ -262,6 +266,7 @@ impl<'a> Filler<'a> {
             retransmit,
             offset: cut.range.start,
             offset_in_sequence: false,
+            is_stripped: false,
             waiting,
             response_limit: outbound.incast.response_limit(of_client),
         };
@@ -302,7 +307,7 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// Notes a burst, and that it uses a grant.
+/// Notes a burst and its use of a grant.
 #[cold]
 fn note_burst(notes: &mut Notes, rpc: SenderId, to: Address, burst: Piece, unscheduled: u32) {
     notes.add(Some(rpc), to, ProbeKind::DataSent(burst));
@@ -326,10 +331,10 @@ fn next_cut(message: &mut MessageOut, segment: u32, room: u32, config: &Config) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Call, Neighbours, Transport};
+    use crate::{Call, Config, Instant, Neighbours, Transport};
 
-    /// WIRE-34, SEND-13: DATA says how many bytes of its message have not left, and how many wait in the interface before it beyond
-    /// a quarter of its bound, here 100,000 bytes.
+    /// WIRE-34, SEND-13: DATA states how many bytes of its message have not left, and how many wait
+    /// in the interface before it beyond a quarter of its bound, here 100,000 bytes.
     #[test]
     fn data_says_what_waits_for_its_turn_and_in_the_interface() {
         let config = Config::builder().informed_incoming(18_000).unsched_bytes(60_000);

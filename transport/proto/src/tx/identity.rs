@@ -4,7 +4,7 @@ use crate::peer::Calls;
 use crate::rpc::{Rpc, Side};
 use apus_wire::{Dialect, Features, Flags, Header, KernelFields, Kind, Profile, UdpFields};
 
-/// What this endpoint says about itself in every packet.
+/// The endpoint's identity, stated in every packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) profile: Profile,
@@ -55,7 +55,8 @@ impl Identity {
 /// The fields of a packet in `session`, or from an endpoint with this incarnation.
 const fn fields(session: Option<u64>, incarnation: u32, low_water: u32) -> UdpFields {
     let (flags, incarnation, features) = match session {
-        // WIRE-33: the session of an older server. It looks for features where the upper part of a longer one is.
+        // WIRE-33: the session of an older server. It looks for features where the upper part of a
+        // longer one is.
         Some(session) if session >> 32 == 0 => {
             (Flags::SESSION, session, Features::OURS.without(Features::LONG_SESSIONS))
         }

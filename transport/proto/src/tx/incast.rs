@@ -1,8 +1,8 @@
-//! Incast: a client with many calls under way limits the unscheduled bytes of their responses.
+//! Incast: a client with many outstanding calls limits the unscheduled bytes of their responses.
 //!
-//! The responses to many calls may begin at the same moment, each with a round-trip time's worth of bytes, and overflow the
-//! buffer before the client. Its requests therefore say how many bytes of their response may leave without a GRANT (WIRE-35,
-//! PRIO-15). Source: SIGCOMM 2018 section 3.6.
+//! The responses to many calls may start at the same moment, each with a round-trip time's worth of
+//! bytes, and overflow the buffer before the client. Its requests therefore state how many bytes of
+//! their response may leave without a GRANT (WIRE-35, PRIO-15). Source: SIGCOMM 2018 section 3.6.
 
 use crate::config::Config;
 use crate::limits::FIRST_BYTES;
@@ -11,7 +11,7 @@ use apus_wire::{Profile, Waiting};
 /// The unscheduled bytes of the responses of all calls together.
 #[derive(Debug)]
 pub(super) struct Incast {
-    /// `incast_unsched_bytes`; 0 if nothing is limited.
+    /// `incast_unsched_bytes`; 0 for no limit.
     bytes: u64,
 }
 
@@ -21,8 +21,8 @@ impl Incast {
         Self { bytes: if is_said { config.incast_unsched_bytes() } else { 0 } }
     }
 
-    /// What a request says about its response while `calls` calls are under way; 0 calls for packets of responses, which say
-    /// nothing.
+    /// The limit that a request states for its response while `calls` calls are outstanding;
+    /// packets of responses pass 0 calls, and state none.
     pub(super) fn response_limit(&self, calls: u64) -> Waiting {
         if self.bytes == 0 || calls == 0 {
             return Waiting::UNSAID;

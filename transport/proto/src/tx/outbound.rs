@@ -9,10 +9,10 @@ use super::send_queue::SendQueue;
 use crate::config::Config;
 use crate::time::Instant;
 
-/// What this endpoint sends.
+/// The sending side of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Outbound {
-    /// What the endpoint says about itself in every packet.
+    /// The endpoint's identity, stated in every packet.
     pub(crate) identity: Identity,
     /// Control packets that wait to leave.
     pub(crate) control: ControlQueue,
@@ -24,7 +24,7 @@ pub(crate) struct Outbound {
     pub(super) incast: Incast,
     /// Bounds the backlog of the network interface.
     pub(crate) pacer: Pacer,
-    /// Whether the pacer held a message back when it was asked last.
+    /// Whether the pacer held a message back at the last choice.
     pub(super) throttled: bool,
     /// The rate of the link that unscheduled bytes are computed with, in Mbit/s.
     pub(crate) link_mbps: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Outbound {
 }
 
 impl Outbound {
-    /// Nothing to send yet. The link carries `link_mbps` Mbit/s.
+    /// An empty sending side. The link carries `link_mbps` Mbit/s.
     pub(crate) fn new(config: &Config, identity: Identity, link_mbps: u64) -> Self {
         Self {
             identity,

@@ -1,7 +1,7 @@
 //! The pacer: whether a long message may transmit now.
 //!
-//! Packets in the network interface's queue cannot be reordered any more. The pacer estimates
-//! when the link will be idle, and holds messages back while the queue is longer than a few
+//! Packets in the network interface's queue can no longer be reordered. The pacer estimates when
+//! the link will be idle, and holds messages back while the queue is longer than a few
 //! microseconds, so that SRPT decisions are made here (HM `homa_qdisc.c` `homa_qdisc_enqueue`,
 //! `homa_pacer.c` `homa_pacer_check_nic_q`, SEND-4).
 
@@ -10,9 +10,9 @@ use crate::config::Config;
 use crate::time::{Instant, USEC};
 use apus_wire::{DATA_HEADER_LEN, WIRE_OVERHEAD};
 
-/// The part of the bound on the interface's queue that is not said to wait. Chosen by us: if all is
-/// said, receivers grant more than fills their links, and queues before them are 10 % longer;
-/// beyond a half, links idle (lab/log, 2026-11-28).
+/// Fraction of the bound on the interface's queue that is not reported as backlog. Chosen by us: if
+/// all is reported, receivers grant more than fills their links, and queues before them are 10 %
+/// longer; beyond a half, links idle (lab/log, 2026-11-28).
 const USUAL_PART: u64 = 4;
 
 /// An estimate of the backlog of the network interface.
@@ -25,15 +25,16 @@ pub(crate) struct Pacer {
     /// When the interface will have sent all that this transport gave it.
     idle_at: Instant,
     max_link_usage: u64,
-    /// When it will have sent all that it was given, as far as other transports of the host publish (SEND-12).
+    /// When it will have sent all that it was given, as far as other transports of the host publish
+    /// (SEND-12).
     host_idle_at: Instant,
-    /// When it would have sent what this transport gave it, if it had an equal part of the link.
+    /// When the interface would have sent this transport's packets at an equal part of the link.
     part_idle_at: Instant,
     /// Transports that share the link, this one included.
     sharers: u64,
-    /// Time that the link needs for what was given to the interface, or is reserved, that others have not learned of.
+    /// Link time of bytes given to the interface, or reserved, and not published to others yet.
     unpublished: u64,
-    /// A piece of the link's time that comes after what others gave to the interface (SEND-14).
+    /// A piece of the link's time after the bytes that others gave to the interface (SEND-14).
     reserved: Option<Reservation>,
 }
 
@@ -91,8 +92,8 @@ impl Pacer {
         if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 }
     }
 
-    /// Bytes that wait in the interface beyond one part in [`USUAL_PART`] of the bound on its queue: what is given to it now
-    /// leaves after them (SEND-13).
+    /// Bytes that wait in the interface beyond one part in [`USUAL_PART`] of the bound on its
+    /// queue: bytes given to it now leave after them (SEND-13).
     pub(crate) const fn waiting(&self, now: Instant) -> u32 {
         if self.picos_per_byte == 0 {
             return 0;
@@ -104,8 +105,8 @@ impl Pacer {
         self.bytes_within(before.since(now).saturating_sub(self.max_backlog / USUAL_PART))
     }
 
-    /// When it is worth trying again: when half of the queue has left, so that a thread that wakes up for it
-    /// sends more than a packet, and the queue does not run dry meanwhile.
+    /// When it is worth trying again: when half of the queue has left, so that a thread that wakes
+    /// up for it sends more than a packet, and the queue does not run dry in the meantime.
     pub(crate) const fn next_room(&self) -> Instant {
         let all = match &self.reserved {
             Some(reserved) if reserved.is_usable() => reserved.begins.as_nanos(),
@@ -116,7 +117,7 @@ impl Pacer {
         Instant::from_nanos(first.saturating_sub(self.max_backlog / 2))
     }
 
-    /// Notes that `packets` packets of together `bytes` bytes were given to the interface.
+    /// Records that `packets` packets with `bytes` bytes in total were given to the interface.
     pub(crate) fn sent(&mut self, now: Instant, packets: u64, bytes: u64) {
         if self.picos_per_byte > 0 {
             let nanos = (bytes + packets * WIRE_OVERHEAD) * self.picos_per_byte / 1_000;
@@ -129,9 +130,9 @@ impl Pacer {
         }
     }
 
-    /// Reserves a piece of the link's time, after all that transports of the host gave to the interface, for a message that is
-    /// held back: `bytes` bytes may leave, in packets of `segment` bytes (SEND-14). Half of the bound on the queue at most, as long
-    /// as that is a packet.
+    /// Reserves a piece of the link's time, after all that transports of the host gave to the
+    /// interface, for a message that is held back: `bytes` bytes may leave, in packets of `segment`
+    /// bytes (SEND-14). Half of the bound on the queue at most, as long as that is a packet.
     pub(crate) fn reserve(&mut self, now: Instant, bytes: u32, segment: u32) {
         let is_alone = self.picos_per_byte == 0 || self.sharers == 1;
         if is_alone || self.reserved.is_some_and(|reserved| reserved.is_usable()) {
@@ -157,7 +158,7 @@ impl Pacer {
         }
     }
 
-    /// Returns what is reserved, if it can be used now.
+    /// Returns the reservation, if it can be used now.
     const fn due(&self, now: Instant) -> Option<Reservation> {
         match self.reserved {
             Some(reserved) if reserved.is_due(now, self.max_backlog) => Some(reserved),
@@ -165,15 +166,16 @@ impl Pacer {
         }
     }
 
-    /// `sharers` transports share the link, this one included, and the interface will have sent all that they gave it at
-    /// `idle_at` (SEND-12).
+    /// `sharers` transports share the link, this one included, and the interface will have sent all
+    /// that they gave it at `idle_at` (SEND-12).
     pub(crate) fn share(&mut self, sharers: u64, idle_at: Instant) {
         self.sharers = sharers;
         self.host_idle_at = idle_at;
         self.reserved = self.reserved.filter(|piece| sharers > 1 && piece.holds(idle_at));
     }
 
-    /// Returns the time that the link needs for what was given to the interface since the last call, in nanoseconds.
+    /// Returns the link time of the bytes given to the interface since the last call, in
+    /// nanoseconds.
     pub(crate) const fn take_unpublished(&mut self) -> u64 {
         std::mem::replace(&mut self.unpublished, 0)
     }

@@ -3,12 +3,13 @@
 use crate::rpc::RpcKey;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// RPCs with bytes to be sent again, the fewest bytes left first (SEND-1), each at most once. May hold RPCs that have ended.
+/// RPCs with bytes to be sent again, the fewest bytes left first (SEND-1), each at most once. May
+/// hold RPCs that have ended.
 #[derive(Debug, Default)]
 pub(crate) struct ResendQueue {
     order: BTreeSet<(u32, RpcKey)>,
-    /// By whole keys: a `SecondaryMap` would forget an RPC that has ended as soon as another one has its slot, and `order` would
-    /// keep it forever.
+    /// By whole keys: a `SecondaryMap` would forget an RPC that has ended as soon as another one
+    /// has its slot, and `order` would keep it forever.
     left: BTreeMap<RpcKey, u32>,
 }
 
@@ -42,7 +43,8 @@ mod tests {
     use super::*;
     use slotmap::SlotMap;
 
-    /// A transmission took the first RPC out for as long as there was one, and never ended (sealed seed 635 of the swarm).
+    /// A transmission took the first RPC out for as long as there was one, and never ended (sealed
+    /// seed 635 of the swarm).
     #[test]
     fn an_rpc_that_has_ended_is_taken_out_although_another_one_has_its_slot() {
         let (mut rpcs, mut queue) = (SlotMap::<RpcKey, ()>::with_key(), ResendQueue::default());

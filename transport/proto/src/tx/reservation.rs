@@ -1,8 +1,9 @@
 //! A piece of the link's time that a transport takes before it can use it.
 //!
-//! Transports of one host that are all held back would wake up when the link is free, one would send, and the others would have
-//! woken for nothing. A transport that has taken a piece sleeps until that begins (SEND-14). It keeps the piece if it wakes up
-//! late: otherwise the link's time would be lost whenever threads wait for a core.
+//! If transports of one host are all held back, all would wake up when the link is free, one would
+//! send, and the others would have woken needlessly. A transport with a reserved piece sleeps until
+//! that starts (SEND-14). It keeps the piece if it wakes up late: otherwise link time would be lost
+//! whenever threads wait for a core.
 
 use crate::time::Instant;
 
@@ -15,13 +16,14 @@ pub(super) struct Reservation {
     left: u64,
     /// Nanoseconds that a packet needs.
     packet: u64,
-    /// When the interface will have sent everything, as transports of the host must publish from then on.
+    /// When the interface will have sent everything, as transports of the host must publish from
+    /// then on.
     published: Instant,
 }
 
 impl Reservation {
-    /// A piece of `nanos` nanoseconds, in packets of `packet` nanoseconds. `host_idle_at` is when the interface will have sent
-    /// all that it was given, as it is published, with this piece.
+    /// A piece of `nanos` nanoseconds, in packets of `packet` nanoseconds. `host_idle_at` is when
+    /// the interface will have sent all that it was given, as it is published, with this piece.
     pub(super) const fn new(
         begins: Instant,
         nanos: u64,
@@ -36,7 +38,7 @@ impl Reservation {
         2 * self.left >= self.packet
     }
 
-    /// Whether a packet may leave in it now: it begins within `ahead` nanoseconds.
+    /// Whether a packet may leave in it now: it starts within `ahead` nanoseconds.
     pub(super) const fn is_due(&self, now: Instant, ahead: u64) -> bool {
         self.is_usable() && self.begins.since(now) < ahead
     }
@@ -53,7 +55,8 @@ impl Reservation {
         taken
     }
 
-    /// Whether it holds if the interface will have sent everything at `host_idle_at`: a process may have spoiled what is published.
+    /// Whether it is valid if the interface will have sent everything at `host_idle_at`: a process
+    /// may have published a wrong value.
     pub(super) const fn holds(&self, host_idle_at: Instant) -> bool {
         host_idle_at.as_nanos() >= self.published.as_nanos()
     }
@@ -88,14 +91,16 @@ mod tests {
     }
 }
 
-/// Transports of one host that want more of the link than it has: how often they wake up, and what waits in the interface.
+/// Transports of one host that compete for the link: how often they wake up, and the backlog of the
+/// interface.
 #[cfg(test)]
 mod contention {
     use crate::config::Config;
     use crate::time::{Instant, MSEC, USEC};
     use crate::tx::pacer::Pacer;
 
-    /// Payload, header and everything else that a full packet has on the link, and what of it the driver is given.
+    /// Payload, header and everything else that a full packet has on the link, and what of it the
+    /// driver is given.
     const SEGMENT: u32 = 1_400;
     const GIVEN: u64 = 1_460;
     const ON_THE_LINK: u64 = GIVEN + 66;
@@ -103,7 +108,7 @@ mod contention {
     /// Time for which the transports contend.
     const TIME: u64 = 200 * MSEC;
 
-    /// What transports have done.
+    /// The counts of a run.
     #[derive(Debug)]
     struct Contention {
         wakes: u64,
@@ -114,8 +119,8 @@ mod contention {
         queue: u64,
     }
 
-    /// Lets transports with endless messages sleep until there is room, and send what there is room for. Each wakes `late` nanoseconds
-    /// late, times its number.
+    /// Runs transports with endless messages: each sleeps until there is room, and then sends until
+    /// there is none. Each wakes `late` nanoseconds late, times its number.
     fn contend(transports: u64, mbps: u64, late: u64) -> Contention {
         let config = Config::builder().link_mbps(mbps).max_link_usage(100).build().unwrap();
         let mut pacers: Vec<Pacer> = (0..transports).map(|_| Pacer::new(&config)).collect();
@@ -170,7 +175,8 @@ mod contention {
         }
     }
 
-    /// Threads that wait for a core wake up after their piece has passed: the link's time is not lost for all of that.
+    /// Threads that wait for a core wake up after their piece has passed: the link's time is not
+    /// lost for all of that.
     #[test]
     fn transports_that_wake_up_late_lose_no_piece() {
         let found = contend(8, 40, 500_000);
@@ -178,7 +184,7 @@ mod contention {
         assert!(found.queue <= 9 * (ON_THE_LINK * 200 + 20 * USEC), "{found:?}");
     }
 
-    /// A queue of which a piece is larger than a packet is worth waking up for.
+    /// A queue with pieces larger than a packet is worth waking up for.
     #[test]
     fn a_transport_of_a_fast_link_sends_several_packets_when_it_wakes_up() {
         let found = contend(4, 25_000, 200);

@@ -1,16 +1,19 @@
 //! The order in which messages transmit.
 //!
-//! Shortest remaining first (SEND-2; SIGCOMM 2018 section 3.2), and of each 1000 bytes a share to the oldest
-//! message (HM `homa_qdisc.c` `homa_qdisc_get_deferred_homa`, SEND-5). Messages shorter than `defer_min_bytes` have a
-//! lane of their own that is served first and never throttled (HM `homa_qdisc.c` `homa_qdisc_enqueue`, SEND-3):
-//! inserting and removing one costs no comparison, which makes millions of small messages a second possible.
+//! Shortest remaining first (SEND-2; SIGCOMM 2018 section 3.2), and of each 1000 bytes a share to
+//! the oldest message (HM `homa_qdisc.c` `homa_qdisc_get_deferred_homa`, SEND-5). Messages shorter
+//! than `defer_min_bytes` have a lane of their own that is served first and never throttled (HM
+//! `homa_qdisc.c` `homa_qdisc_enqueue`, SEND-3): inserting and removing one costs no comparison,
+//! which makes millions of small messages a second possible.
 //!
 //! # Invariants
 //!
-//! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC is in the lane or in the order; in the order it is the key.
+//! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC is in the lane or in the order; in
+//!   the order it is the key.
 //! - **SENDQUEUE-2** `by_remaining` and `by_birth` hold the same RPCs.
-//! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long plus [`MAX_ENDED`].
-//! - **SENDQUEUE-4** [`Shortest::first`] precedes all others; there are none without it.
+//! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as
+//!   long plus [`MAX_ENDED`].
+//! - **SENDQUEUE-4** [`Shortest::first`] precedes all others; without it the order is empty.
 
 use crate::config::Config;
 use crate::message::MessageOut;
@@ -22,30 +25,33 @@ use std::collections::{BTreeSet, VecDeque};
 pub(crate) struct SendQueue {
     /// Short messages, first come first served. May hold RPCs that have ended; they are skipped.
     short: VecDeque<RpcKey>,
-    /// Number of those that have not ended (SENDQUEUE-3).
+    /// Number of live entries (SENDQUEUE-3).
     short_live: usize,
     by_remaining: Shortest,
     by_birth: BTreeSet<(u64, RpcKey)>,
-    /// Messages that send one packet before their turn (SEND-11), first come first served. May hold messages that have
-    /// nothing to send any more; they are skipped.
+    /// Messages that send one packet before their turn (SEND-11), first come first served. May hold
+    /// messages that have no bytes left to send; they are skipped.
     early: VecDeque<RpcKey>,
     /// Whether there are any.
     informs: bool,
-    /// Bytes that the first message has left at least while another one goes before its turn: `informed_incoming`.
+    /// Least bytes that the first message has left when another one may precede it:
+    /// `informed_incoming`.
     early_from: u64,
-    /// Whether the last burst of the order left before its turn, early or for age: the next one is not early.
+    /// Whether the last burst of the order left before its turn, early or for age: the next one is
+    /// not early.
     was_out_of_turn: bool,
     defer_min: u32,
     fifo_per_mille: i64,
-    /// Bytes that the oldest message has earned, times 1000; negative if its last packet was longer.
+    /// Bytes that the oldest message has earned, times 1000; negative if its last packet was
+    /// longer.
     fifo_credit: i64,
 }
 
 /// Bytes that are left, order of creation, RPC.
 type Place = (u32, u64, RpcKey);
 
-/// The order, the first message apart from the tree of the others: a message that transmits is nearly always the first and
-/// stays it, so that its packets change no tree.
+/// The order, the first message apart from the tree of the others: a message that transmits is
+/// nearly always the first and stays it, so that its packets change no tree.
 #[derive(Debug, Default)]
 struct Shortest {
     first: Option<Place>,
@@ -89,9 +95,10 @@ pub(crate) struct Choice {
     pub(crate) rpc: RpcKey,
     /// Whether it was chosen as the oldest and not as the shortest.
     pub(crate) oldest: bool,
-    /// Whether it goes before its turn, with one packet (SEND-11).
+    /// Whether it precedes its turn, with one packet (SEND-11).
     pub(crate) early: bool,
-    /// Bytes that it may send now; it may send one packet in any case. The oldest message may send what it has earned.
+    /// Bytes that it may send now; at least one packet in any case. The oldest message may send
+    /// what it has earned.
     pub(crate) most: u32,
 }
 
@@ -112,7 +119,7 @@ impl SendQueue {
         }
     }
 
-    /// Puts `rpc` where its outgoing message belongs now, or takes it out if nothing may be sent.
+    /// Moves `rpc` to the place of its outgoing message, or removes it if no bytes may be sent.
     #[inline(always)]
     pub(crate) fn update(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
         let entry = &mut rpcs[rpc];
@@ -136,7 +143,7 @@ impl SendQueue {
         }
     }
 
-    /// Takes messages out that have ended, if there are too many of them for one more (SENDQUEUE-3).
+    /// Removes ended messages, if there are too many of them for one more (SENDQUEUE-3).
     #[inline(always)]
     pub(crate) fn make_room(&mut self, rpcs: &Rpcs) {
         if self.short.len() > 2 * self.short_live + MAX_ENDED {
@@ -144,8 +151,8 @@ impl SendQueue {
         }
     }
 
-    /// Adds `rpc`, which is not queued, and for which there is room: `remaining` bytes of its message have never left, and
-    /// some may.
+    /// Adds `rpc`, which is not queued, and for which there is room: `remaining` bytes of its
+    /// message have never left, and some may.
     #[inline(always)]
     pub(crate) fn add(&mut self, rpc: RpcKey, entry: &mut Rpc, remaining: u32) {
         entry.queued = Some(remaining);
@@ -157,13 +164,15 @@ impl SendQueue {
         }
     }
 
+    // Not needed by short messages, whose path stays short.
     #[inline(never)]
     fn add_long(&mut self, remaining: u32, birth: u64, rpc: RpcKey) {
         self.by_remaining.insert((remaining, birth, rpc));
         self.by_birth.insert((birth, rpc));
     }
 
-    /// Takes short messages out that have ended: while the network takes nothing, they are not skipped.
+    /// Removes short messages that have ended: while the network accepts no packets, they are not
+    /// skipped.
     #[cold]
     fn forget_ended(&mut self, rpcs: &Rpcs) {
         let is_short = |remaining| remaining < self.defer_min;
@@ -204,15 +213,15 @@ impl SendQueue {
         None
     }
 
-    /// Whether a message goes before a retransmission of one that has `left` bytes to send.
+    /// Whether a message precedes a retransmission of a message with `left` bytes to send.
     pub(super) fn goes_before(&self, left: u32) -> bool {
         let shortest = self.by_remaining.first.map(|(remaining, ..)| remaining);
         self.short_live > 0 && left >= self.defer_min
             || shortest.is_some_and(|shortest| shortest < left)
     }
 
-    /// `rpc`'s message has been granted bytes. If others go first, it sends one packet before its turn, which tells its
-    /// receiver how much waits (SEND-11).
+    /// `rpc`'s message has been granted bytes. If others go first, it sends one packet before its
+    /// turn, which tells its receiver how much waits (SEND-11).
     pub(crate) fn announce(&mut self, rpcs: &Rpcs, rpc: RpcKey) {
         let is_first = self.by_remaining.first.is_some_and(|(.., first)| first == rpc);
         let may_wait = self.informs && self.early.len() < MAX_EARLY && !self.early.contains(&rpc);
@@ -273,19 +282,20 @@ impl SendQueue {
     }
 }
 
-/// Ended messages that the lane for short ones may hold in addition to as many as there are live ones. Chosen by us:
-/// the lane is searched at most once per this number of messages.
+/// Ended messages that the queue of short ones may hold in addition to as many as there are live
+/// ones. Chosen by us: the queue is searched at most once per this number of messages.
 const MAX_ENDED: usize = 64;
 
-/// Messages that may want to send a packet before their turn. Chosen by us: what is not said now is said with the next GRANT.
+/// Messages that may queue for a packet before their turn. Chosen by us: a backlog that is not
+/// reported now is reported with the next GRANT.
 const MAX_EARLY: usize = 64;
 
-/// Credit at which the oldest message is chosen: a packet of 1.5 kB, times 1000. Chosen by us: the finest
-/// step that keeps the share exact.
+/// Credit at which the oldest message is chosen: a packet of 1.5 kB, times 1000. Chosen by us: the
+/// finest step that keeps the share exact.
 const FIFO_STEP: i64 = 1_500_000;
-/// Bytes of others that credit is saved up for: one burst. While the oldest message is the shortest, too, it goes
-/// on anyway and spends nothing; what it had saved up by then would hold up the next shorter one, for 13 ms if it
-/// were a burst on a link of 40 Mbit/s.
+/// Bytes of others for which credit accumulates: one burst. While the oldest message is the
+/// shortest, too, it continues anyway and spends nothing; its accumulated credit would later hold
+/// up the next shorter one, for 13 ms if it were a burst on a link of 40 Mbit/s.
 const EARNED_FOR: i64 = 64_000;
 
 #[cfg(test)]
@@ -324,7 +334,8 @@ mod tests {
         }
     }
 
-    /// SENDQUEUE-3: while the network takes nothing, calls that begin and end leave nothing behind.
+    /// SENDQUEUE-3: while the network accepts no packets, calls that start and end leave no entries
+    /// behind.
     #[test]
     fn the_lane_does_not_grow_with_messages_that_end() {
         let mut transport = Transport::new(Config::default(), 1, 1);
@@ -368,8 +379,8 @@ mod tests {
         assert!(oldest * 10 >= shortest - 100_000, "{oldest} bytes beside {shortest}");
     }
 
-    /// SEND-5. (All bytes that the oldest message earned while it was also the shortest, up to 64,000, used to leave
-    /// before the next short one.)
+    /// SEND-5. (All bytes that the oldest message earned while it was also the shortest, up to
+    /// 64,000, used to leave before the next short one.)
     #[test]
     fn a_short_message_does_not_wait_for_what_the_oldest_has_saved_up() {
         let config = Config::builder().unsched_bytes(1_000_000).build().unwrap();

@@ -33,9 +33,9 @@ impl<'a> Transmit<'a> {
         self.priority
     }
 
-    /// Returns the byte for IPv4's TOS or IPv6's traffic class: the level, mapped by `priority_map`, in the
-    /// top three bits (HM `homa_outgoing.c` `__homa_xmit_data`, PRIO-10). The lowest two, ECN, are 0b10 if switches may mark the
-    /// packets (GRANT-19), and 0 otherwise.
+    /// Returns the byte for IPv4's TOS or IPv6's traffic class: the level, mapped by
+    /// `priority_map`, in the top three bits (HM `homa_outgoing.c` `__homa_xmit_data`, PRIO-10).
+    /// The lowest two, ECN, are 0b10 if switches may mark the packets (GRANT-19), and 0 otherwise.
     #[must_use]
     pub const fn traffic_class(&self) -> u8 {
         self.traffic_class
@@ -67,8 +67,8 @@ impl<'a> Transmit<'a> {
         self.data.as_ref().map_or(0, |(_, cut)| cut.bytes() as usize)
     }
 
-    /// Returns the bytes of the longest datagram that the packet may share with others to the same receiver (WIRE-29); 0
-    /// if it needs a datagram of its own.
+    /// Returns the bytes of the longest datagram that the packet may share with others to the same
+    /// receiver (WIRE-29); 0 if it needs a separate datagram.
     #[must_use]
     pub const fn coalesce(&self) -> usize {
         self.coalesce
@@ -89,8 +89,7 @@ impl<'a> Transmit<'a> {
         slice.get(cut.range.start as usize..cut.range.end as usize)
     }
 
-    /// Returns the payload of all packets, one behind the other, in the pieces in which the application gave
-    /// it.
+    /// Returns the payload of all packets, concatenated, in the application's pieces.
     #[must_use]
     #[inline]
     pub fn payload(&self) -> PayloadPieces<'a> {
@@ -100,8 +99,8 @@ impl<'a> Transmit<'a> {
     }
 }
 
-/// Writes the headers of the packets of a burst, of which `first` is the first, to the beginning of `out`. Returns
-/// the length of one.
+/// Writes the headers of the packets of a burst, starting with `first`, to the start of `out`.
+/// Returns the length of one.
 #[inline(always)]
 pub(super) fn write_headers(out: &mut Vec<u8>, first: &Packet<'_>, cut: &Cut) -> usize {
     if out.len() < MAX_HEADER_LEN {

@@ -1,4 +1,4 @@
-//! Claims: long messages of which little or nothing arrives. Requirements CAP-8, CAP-19 and CAP-20.
+//! Claims: long messages that arrive hardly or not at all. Requirements CAP-8, CAP-19 and CAP-20.
 
 use crate::world::{Conduct, SERVER, World};
 use apus_proto::{Config, FailureKind, Refusal};
@@ -7,11 +7,11 @@ use std::time::Duration;
 const MB: usize = 1 << 20;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Nothing but the first packet, and a byte in 10 ms: 50 kbit/s with headers.
+/// Only the first packet, and a byte in 10 ms: 50 kbit/s with headers.
 const CLAIMS: Conduct = Conduct::Stalls { upto: 1_400, trickle: Duration::from_millis(10) };
 
-/// The attack as it was shown: four claims of 64 MiB from one client filled the budget of 256 MiB, and none of eight
-/// honest calls was served.
+/// The attack as it was shown: four claims of 64 MiB from one client filled the budget of 256 MiB,
+/// and none of eight honest calls was served.
 #[test]
 fn claims_take_no_room_from_others() {
     let mut world = World::new(Config::default());
@@ -31,8 +31,8 @@ fn claims_take_no_room_from_others() {
     assert_eq!(server.server_rpcs, 4, "the claims are still there: their clients are alive");
 }
 
-/// 200 claims in the length of which memory is allocated at once. They give it back, and honest clients of the same host are
-/// served.
+/// 200 claims of a length that is allocated at once. They return the memory, and honest clients of
+/// the same host are served.
 #[test]
 fn claims_give_back_what_does_not_arrive() {
     let config = Config::builder().max_receive_bytes_per_host(64 << 20).build().unwrap();
@@ -54,7 +54,8 @@ fn claims_give_back_what_does_not_arrive() {
     assert_eq!(world.ended(&honest), (20, 0));
 }
 
-/// CAP-8: a sender that paused goes on where it was. Its room has been given to others meanwhile, or not.
+/// CAP-8: a paused sender continues where it was. Its room has been given to others in the
+/// meantime, or not.
 #[test]
 fn a_message_that_goes_on_is_completed() {
     let mut world = World::new(Config::default());
@@ -80,8 +81,8 @@ fn small() -> Config {
         .unwrap()
 }
 
-/// CAP-20: 40 messages share room for three. They reserve while they grow; one at a time is assured of its room, so that all
-/// of them end.
+/// CAP-20: 40 messages share room for three. They reserve while they grow; one at a time is assured
+/// of its room, so that all of them end.
 #[test]
 fn half_received_messages_do_not_stop_each_other() {
     for clients_per_host in [1, 8] {
@@ -104,7 +105,7 @@ fn half_received_messages_do_not_stop_each_other() {
     }
 }
 
-/// CAP-19: short messages have room, however many long ones there are.
+/// CAP-19: short messages have room, however many long ones exist.
 #[test]
 fn long_messages_leave_room_for_short_ones() {
     let mut world = World::new(small());
@@ -123,8 +124,8 @@ fn long_messages_leave_room_for_short_ones() {
     assert_eq!(world.ended(&honest), (5, 0));
 }
 
-/// BAD-6: when memory is full of bytes that have arrived of requests which make no progress, some are given up, and
-/// others are served. Without need none is.
+/// BAD-6: when memory is full of bytes that have arrived of requests which make no progress, some
+/// are given up, and others are served. Without need none is.
 #[test]
 fn stalled_requests_make_room_in_the_end() {
     let stalls = Conduct::Stalls { upto: 59_000, trickle: SECOND };
@@ -146,8 +147,8 @@ fn stalled_requests_make_room_in_the_end() {
     }
 }
 
-/// GRANT-15, GRANT-16: clients that say nothing waits with them hold what they were granted, and send nothing. They fall silent,
-/// and the others go on.
+/// GRANT-15, GRANT-16: clients that report no backlog hold their granted bytes, and send none. They
+/// fall silent, and the others continue.
 #[test]
 fn senders_that_hold_what_they_were_granted_delay_others_for_a_silence() {
     let config = Config::builder().informed_incoming(18_000).build().unwrap();

@@ -1,4 +1,5 @@
-//! Floods of packets that ask for an answer, at a server that is behind with reading. Requirement BAD-10.
+//! Floods of packets that ask for an answer, at a server that is behind with reading. Requirement
+//! BAD-10.
 
 use crate::world::{Conduct, SERVER, World};
 use apus_proto::{Config, DropReason};
@@ -8,7 +9,7 @@ use std::time::Duration;
 const MICROSECOND: Duration = Duration::from_micros(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// Answers per millisecond to those that have shown no session.
+/// Answers per millisecond to senders without a session.
 const PER_MS: u64 = 20;
 /// Those that are saved from before.
 const SAVED: u64 = 50 * PER_MS;
@@ -24,8 +25,8 @@ fn behind() -> World {
     world
 }
 
-/// A packet arrives in each of these microseconds, each in the name of the host and port that `sender` says. Returns the challenges that
-/// were sent, and the packets that were dropped for want of an answer.
+/// A packet arrives in each of these microseconds, each with the host and port that `sender`
+/// returns. Returns the challenges sent, and the packets dropped for want of an answer.
 fn flood(
     world: &mut World,
     micros: u32,
@@ -45,8 +46,8 @@ fn flood(
     (after.0 - before.0, after.1 - before.1)
 }
 
-/// `apus lab hostile`, attack `unknown`: a server that challenged each of 195,000 clients a second answered 83 % of honest
-/// calls.
+/// `apus-lab lab hostile`, attack `unknown`: a server that challenged each of 195,000 clients a second
+/// answered 83 % of honest calls.
 #[test]
 fn first_contacts_in_many_names_get_few_answers() {
     let mut world = World::new(Config::default());
@@ -64,7 +65,8 @@ fn first_contacts_in_many_names_get_few_answers() {
     assert_eq!(world.ended(&[known]), (2, 0), "a client with a session needs no such answer");
 }
 
-/// Packets of one host, from many ports: a newcomer of another host is challenged at once, and served.
+/// Packets of one host, from many ports: a newcomer of another host is challenged at once, and
+/// served.
 #[test]
 fn a_host_leaves_answers_to_others() {
     let mut world = behind();
@@ -76,8 +78,8 @@ fn a_host_leaves_answers_to_others() {
     assert_eq!(world.ended(&[newcomer]), (1, 0));
 }
 
-/// `apus lab hostile`, attack `forged`: packets in the name of a client. Their answers, 55,000 a second, kept the client itself from its
-/// responses: p50 was 129 ms.
+/// `apus-lab lab hostile`, attack `forged`: packets in the name of a client. Their answers, 55,000 a
+/// second, kept the client itself from its responses: p50 was 129 ms.
 #[test]
 fn what_is_said_in_a_clients_name_brings_it_few_answers() {
     let mut world = World::new(Config::default());
@@ -85,7 +87,7 @@ fn what_is_said_in_a_clients_name_brings_it_few_answers() {
     assert_eq!(100_000 - answers.1, (50 + 100) * 10);
 }
 
-/// What has waited for a short time is answered, however much it is.
+/// Packets that waited for a short time are answered, whatever their number.
 #[test]
 fn a_server_that_keeps_up_answers_everybody() {
     let mut world = behind();

@@ -18,8 +18,8 @@ fn calls_from(world: &mut World, host: u8, clients: u16) -> Vec<usize> {
     clients
 }
 
-/// The attack as it was shown: 10,000 ports of one host filled the table of peers, and no other client was served for ten
-/// seconds.
+/// The attack as it was shown: 10,000 ports of one host filled the table of peers, and no other
+/// client was served for ten seconds.
 #[test]
 fn a_host_with_many_ports_keeps_no_other_away() {
     const PORTS: u16 = 10_500;
@@ -33,7 +33,7 @@ fn a_host_with_many_ports_keeps_no_other_away() {
 
     let after = calls_from(&mut world, 3, 1);
     assert_eq!(world.ended(&after), (1, 0), "an unknown client is served at once");
-    // The session of the one that was there before was not lost: it is not asked again.
+    // The session of the previous one was not lost: it is not asked again.
     let asked = world.ends[SERVER].transport.metrics().admission.challenges_sent;
     world.call(before[0], 100);
     world.run(MILLISECOND);
@@ -41,7 +41,8 @@ fn a_host_with_many_ports_keeps_no_other_away() {
     assert_eq!(world.ends[SERVER].transport.metrics().admission.challenges_sent, asked);
 }
 
-/// Two hosts fill the table, none of them with more than it may have: newcomers of other hosts displace their peers.
+/// Two hosts fill the table, none of them with more than it may have: newcomers of other hosts
+/// displace their peers.
 #[test]
 fn the_largest_host_makes_room() {
     let config = Config::builder().max_peers(100).max_peers_per_host(60).build().unwrap();
@@ -58,7 +59,8 @@ fn the_largest_host_makes_room() {
     assert_eq!((metrics.live.peers, metrics.admission.peers_displaced), (100, 28));
 }
 
-/// Peers with live requests stay: the host's next client is refused, and learns why. Those of others are served.
+/// Peers with live requests stay: the host's next client is refused with a reason. Clients of other
+/// hosts are served.
 #[test]
 fn a_host_whose_clients_are_all_busy_is_refused() {
     let config = Config::builder().max_peers_per_host(20).build().unwrap();
@@ -137,7 +139,8 @@ fn the_bytes_of_a_host_are_limited() {
     assert_eq!(world.ended(&[long, short]), (2, 0));
 }
 
-/// Many honest clients behind one NAT, or on one Kubernetes node: 2,000 of them call at once, with the defaults.
+/// Many honest clients behind one NAT, or on one Kubernetes node: 2,000 of them call at once, with
+/// the defaults.
 #[test]
 fn many_honest_clients_of_one_host_are_served() {
     let mut world = World::new(Config::default());

@@ -1,5 +1,5 @@
 //! Attacks of clients on a server: each was shown to work on an earlier version
-//! (`docs/attacks.md`), and fails without its mend.
+//! (`docs/security.md`), and fails without its mend.
 
 mod claims;
 mod flood;

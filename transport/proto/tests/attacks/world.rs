@@ -1,9 +1,9 @@
-//! A server, and clients that are honest or not, on a network that loses nothing.
+//! A server, and clients that are honest or not, on a network without losses.
 //!
-//! An attacker is a real endpoint, so that its first contact is one, whose packets are changed on their way: what a client
-//! can do that is its own master.
+//! An attacker is a real endpoint, so that its first contact is valid; its packets are changed in
+//! flight: anything that a client can do which controls itself.
 
-use apus_proto::{Call, Config, Event, FailureKind, Instant, Transport};
+use apus_proto::{Call, Config, Datagram, Event, FailureKind, Instant, Transport};
 use apus_wire::{
     Body, Data, Dialect, Features, Flags, Header, HeaderBuffer, Kind, Packet, Role, SenderId,
     UdpFields,
@@ -21,7 +21,8 @@ const LATENCY: Duration = Duration::from_micros(10);
 pub(crate) enum Conduct {
     #[default]
     Honest,
-    /// Sends its request up to this offset, and then one more byte in each `trickle`. It answers every RESEND with BUSY.
+    /// Sends its request up to this offset, and then one more byte in each `trickle`. It answers
+    /// every RESEND with BUSY.
     Stalls { upto: u32, trickle: Duration },
 }
 
@@ -114,7 +115,8 @@ impl World {
         self.settle(client);
     }
 
-    /// A packet of a client that has no session arrives at the server, in the name of this host and port.
+    /// A packet of a client that has no session arrives at the server, in the name of this host and
+    /// port.
     pub(crate) fn forge(&mut self, (host, port): (u32, u16), body: Body<'_>) {
         let (from, to) = (SocketAddr::from((host.to_be_bytes(), port)), self.ends[SERVER].address);
         let fields = UdpFields {
@@ -127,7 +129,7 @@ impl World {
         let header = Header::new(body.kind(), port, to.port(), id, Dialect::Udp(fields));
         let payload = if let Body::Data(_, payload) = &body { payload } else { &[][..] };
         let bytes = [&emit(&Packet { header, body })[..], payload].concat();
-        self.ends[SERVER].transport.handle_datagram(self.now, from, &bytes);
+        self.ends[SERVER].transport.handle_datagram(self.now, Datagram::new(from, &bytes));
         self.settle(SERVER);
     }
 
@@ -154,7 +156,7 @@ impl World {
         self.now = end;
     }
 
-    /// Numbers of calls of these clients that were answered, and that failed.
+    /// Numbers of these clients' calls that were answered, and that failed.
     pub(crate) fn ended(&self, clients: &[usize]) -> (u32, u32) {
         let ends = clients.iter().map(|client| &self.ends[*client]);
         ends.fold((0, 0), |(served, failed), end| {
@@ -172,7 +174,7 @@ impl World {
             }
             return;
         }
-        end.transport.handle_datagram(self.now, from, bytes);
+        end.transport.handle_datagram(self.now, Datagram::new(from, bytes));
         self.settle(to);
     }
 

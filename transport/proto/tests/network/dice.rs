@@ -9,7 +9,7 @@ pub(crate) enum Dice {
     Seeded(Pcg64),
     /// Given bytes; when they are used up, all decisions are 0.
     Bytes {
-        /// What is left.
+        /// The remaining bytes.
         rest: std::vec::IntoIter<u8>,
     },
 }
@@ -41,8 +41,8 @@ impl Dice {
         }
     }
 
-    /// Whether something happens that does so `per_mille` times in a thousand. Thought-of bytes make
-    /// it happen whenever they say so.
+    /// Whether an event with a probability of `per_mille` per mille happens. Prepared bytes decide
+    /// it directly.
     pub(crate) fn chance(&mut self, per_mille: u32) -> bool {
         match self {
             _ if per_mille == 0 => false,

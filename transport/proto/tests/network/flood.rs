@@ -1,7 +1,8 @@
 //! Hostile packets in large numbers: the fuzzer's world, fed by random numbers instead of a fuzzer.
 //!
-//! Needs no nightly toolchain. Four of five steps are packets made of fields, the others are the rest of what can happen.
-//! The number of packets is that of the environment variable `APUS_HOSTILE_PACKETS`:
+//! Needs no nightly toolchain. Four of five steps are packets made of fields, the others are the
+//! remaining operations. The environment variable `APUS_HOSTILE_PACKETS` sets the number of
+//! packets:
 //!
 //! ```sh
 //! APUS_HOSTILE_PACKETS=10000000 cargo test --release -p apus-proto --test network flood -- --nocapture

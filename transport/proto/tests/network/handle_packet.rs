@@ -1,16 +1,17 @@
-//! What a peer can do to an endpoint by packets alone.
+//! Attacks on an endpoint by packets alone.
 //!
 //! The endpoint has calls and requests in all states. Peers send anything: bytes, packets
 //! that follow the protocol, and packets that would if one field were another. In all cases:
 //!
-//! - nothing panics, and each packet is counted (BAD-1),
+//! - no panic, and each packet is counted (BAD-1),
 //! - no limit is passed (CAP-*),
-//! - an unproved address receives at most three times what it sent (BAD-5),
+//! - an unproved address receives at most three times the bytes that it sent (BAD-5),
 //! - every accepted call ends exactly once (CORE-3),
-//! - when time has passed, nothing is left (CORE-4).
+//! - after some time, no state remains (CORE-4).
 
 use apus_proto::{
-    Call, Config, DropReason, Event, Instant, Kind, Profile, Role, RpcKey, Transport, Unreachable,
+    Call, Config, Datagram, DropReason, Event, Instant, Kind, Profile, Role, RpcKey, Transport,
+    Unreachable,
 };
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
@@ -27,19 +28,19 @@ const PORT: u16 = 1;
 const CALLED: u8 = 3;
 /// All peers.
 const PEERS: u8 = 6;
-/// The session in which all peers serve the endpoint if they follow the protocol.
+/// The session that all peers serve the endpoint in if they follow the protocol.
 const THEIR_SESSION: u64 = 77 << 32;
 /// Bytes of IPv4 and UDP headers around each packet.
 const AROUND: u64 = 28;
-/// An unproved address receives at most this many times what it sent (RFC 9000
-/// section 8.1).
+/// An unproved address receives at most this many times the bytes that it sent (RFC 9000 section
+/// 8.1).
 const FACTOR: u64 = 3;
 /// Times that a timer may be due again at once: many RPCs end in small steps.
 const MAX_ROUNDS: u32 = 10_000;
 /// Steps of one input.
 pub(crate) const MAX_STEPS: usize = 128;
 
-/// What can happen.
+/// Operations on the endpoint.
 #[derive(Arbitrary, Debug)]
 pub(crate) enum Step {
     Call {
@@ -76,7 +77,7 @@ pub(crate) enum Step {
         peer: u8,
     },
     Serving(bool),
-    /// The network takes nothing until this comes again.
+    /// The network accepts no packets until the next one of these.
     Stall,
     ShutDown,
 }
@@ -108,10 +109,10 @@ enum About {
     Any(u64),
 }
 
-/// What the incarnation field says.
+/// The content of the incarnation field.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Session {
-    /// What belongs there.
+    /// The correct value.
     Right,
     /// The session of another peer.
     OfAnother(u8),
@@ -160,7 +161,7 @@ pub(crate) struct World {
     cookies: u64,
     /// Requests that the application has.
     requests: Vec<RpcKey>,
-    /// Sessions that we offered to each address, in order, and for which claims.
+    /// Sessions offered to each address, in order, and their claims.
     sessions: BTreeMap<SocketAddr, Vec<(u64, u32)>>,
     traffic: BTreeMap<SocketAddr, Traffic>,
     /// Addresses that we called of our own will.
@@ -324,7 +325,8 @@ impl World {
                 });
             }
         }
-        self.delivered += self.transport.handle_datagram(self.now, from, datagram) as u64;
+        self.delivered +=
+            self.transport.handle_datagram(self.now, Datagram::new(from, datagram)) as u64;
     }
 
     fn advance(&mut self, nanos: u64) {
@@ -347,7 +349,7 @@ impl World {
         self.drain();
     }
 
-    /// Takes out what the transport has to give.
+    /// Fetches all outputs of the transport.
     fn drain(&mut self) {
         while let Some(event) = self.transport.poll_event() {
             match event {
@@ -515,6 +517,7 @@ impl World {
                     retransmit: forged.small & 4 != 0,
                     offset: first,
                     offset_in_sequence: false,
+                    is_stripped: false,
                     waiting: Waiting::UNSAID,
                     response_limit: Waiting::UNSAID,
                 },

@@ -1,8 +1,8 @@
 //! Retaining only the first bytes of messages changes no packet, event or counter.
 //!
-//! One seed is run twice, once with transports that retain whole messages and once with transports that
-//! retain only the first bytes. Requirement CAP-15: their outputs are the same at any time, except for the
-//! payload of events.
+//! One seed is run twice, once with transports that retain whole messages and once with transports
+//! that retain only the first bytes. Requirement CAP-15: their outputs are the same at any time,
+//! except for the payload of events.
 
 use crate::dice::Dice;
 use crate::scenarios::traffic;
@@ -10,7 +10,7 @@ use crate::world::{Faults, Given, World};
 use apus_proto::{Config, DropReason, Event, Metrics};
 use bytes::Bytes;
 
-/// Limits that the traffic reaches, so that what is counted decides what is dropped.
+/// Limits that the traffic reaches, so that the counted bytes decide which packets are dropped.
 fn config() -> Config {
     Config::builder()
         .max_message(300_000)
@@ -24,7 +24,8 @@ fn config() -> Config {
         .unwrap()
 }
 
-/// What everybody gave, and when, in a world whose transports keep `keep` bytes of each message.
+/// The outputs of all transports with their times, in a world whose transports keep `keep` bytes of
+/// each message.
 fn log(keep: usize, seed: u64, faults: Faults) -> Vec<(u64, usize, Given)> {
     let mut world = World::keeping(keep, Dice::seeded(seed), 3, config(), faults);
     world.log = Some(Vec::new());
@@ -57,7 +58,8 @@ fn nothing_shows_how_much_is_kept() {
         Faults { loss: 200, duplication: 100, delay: 200, crashes: true, ..Faults::default() },
     ];
     let mut counted = Vec::new();
-    // The least that the world can do with, the middle of a packet, and the middle of long messages.
+    // The least that the world can do with, the middle of a packet, and the middle of long
+    // messages.
     for (seed, (faults, keep)) in (70..).zip(faults.into_iter().zip([8, 1_000, 50_000])) {
         let whole = log(usize::MAX, seed, faults);
         let first = log(keep, seed, faults);
@@ -76,7 +78,7 @@ fn nothing_shows_how_much_is_kept() {
     check_that_much_happened(&counted);
 }
 
-/// What is compared has met every limit and every cure.
+/// The compared runs have met every limit and every cure.
 fn check_that_much_happened(counted: &[Box<Metrics>]) {
     let most = |count: fn(&Metrics) -> u64| counted.iter().map(|metrics| count(metrics)).max();
     assert!(most(|metrics| metrics.dropped(DropReason::NoBuffers)) > Some(0));

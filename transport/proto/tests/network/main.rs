@@ -5,12 +5,12 @@
 //!
 //! - every call ended with exactly one event (invariant CORE-3, requirement RPC-3),
 //! - every response belongs to its request, byte by byte,
-//! - nothing was executed twice, however late a duplicate came (requirement AMO-2),
+//! - no request was executed twice, however late a duplicate arrived (requirement AMO-2),
 //! - a failed call told the truth about its execution (requirement AMO-5),
-//! - nothing was left in any table (invariant CORE-4).
+//! - no table holds any state (invariant CORE-4).
 //!
-//! This holds for all inputs of a fuzzer: [`corpus`] replays its findings. And it does not matter how
-//! much of the messages is kept: [`keep_only`].
+//! This holds for all inputs of a fuzzer: [`corpus`] replays its findings. And it does not matter
+//! how much of the messages is kept: [`keep_only`].
 
 mod corpus;
 mod dice;

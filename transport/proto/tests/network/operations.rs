@@ -1,15 +1,15 @@
 //! Any sequence of operations, over any network, ends well.
 //!
 //! The input is a list of operations and then the decisions of the network. For all of them: every
-//! accepted call ends exactly once, nothing is executed twice, responses are intact, and in the end
-//! nothing is left in any table.
+//! accepted call ends exactly once, no request is executed twice, responses are intact, and in the
+//! end no table holds any state.
 
 use crate::dice::Dice;
 use crate::world::{Faults, MICROSECOND, MILLISECOND, SECOND, World};
 use apus_proto::{Config, Unreachable};
 use arbitrary::{Arbitrary, Unstructured};
 
-/// What can be done to the world.
+/// Operations on the world.
 #[derive(Arbitrary, Debug)]
 enum Operation {
     Call {

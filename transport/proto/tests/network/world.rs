@@ -1,12 +1,13 @@
 //! A world of endpoints whose network and hosts fail.
 //!
-//! Transports, packets under way and requests in service, in one order of time. All random decisions
-//! are drawn from [`Dice`]: a seed's, or the bytes of a fuzzer. The scenarios
-//! are in `scenarios` and `keep_only`, the fuzzer's in `operations`.
+//! Transports, packets in flight and requests in service, in one order of time. All random
+//! decisions are drawn from [`Dice`]: a seed's, or the bytes of a fuzzer. The scenarios are in
+//! `scenarios` and `keep_only`, the fuzzer's in `operations`.
 
 use crate::dice::Dice;
 use apus_proto::{
-    Call, CommandError, Config, Event, Execution, Instant, Metrics, RpcKey, Transport, Unreachable,
+    Call, CommandError, Config, Datagram, Event, Execution, Instant, Metrics, RpcKey, Transport,
+    Unreachable,
 };
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -17,21 +18,21 @@ pub(crate) const MICROSECOND: u64 = 1_000;
 pub(crate) const MILLISECOND: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// What the network and the hosts do wrong. Probabilities in per mille.
+/// Faults of the network and the hosts. Probabilities in per mille.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) loss: u32,
     pub(crate) duplication: u32,
     /// Packets that take up to 300 times as long.
     pub(crate) delay: u32,
-    /// Duplicates that come after minutes, when everything has been forgotten.
+    /// Duplicates that arrive after minutes, when all state has been dropped.
     pub(crate) very_late: u32,
-    /// Packets of which a byte is another one on arrival. The checksums of UDP and Ethernet catch
-    /// them; if one gets through, nothing is promised about executions and contents any more.
+    /// Packets with a changed byte. The checksums of UDP and Ethernet catch them; if one passes, no
+    /// promise about executions and contents holds any more.
     pub(crate) corruption: u32,
     /// Requests that the application drops without a reply.
     pub(crate) abandonment: u32,
-    /// Whether servers crash and come back without memory.
+    /// Whether servers crash and restart without memory.
     pub(crate) crashes: bool,
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct Made {
     idempotent: bool,
 }
 
-/// What a transport has given, for comparison.
+/// An output of a transport, for comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Given {
     Event(Event),
@@ -76,7 +77,7 @@ pub(crate) enum Given {
         priority: u8,
         bytes: Vec<u8>,
     },
-    /// What it has counted when it has nothing more to give.
+    /// Its counters after all outputs were fetched.
     Metrics(Box<Metrics>),
 }
 
@@ -91,17 +92,17 @@ pub(crate) struct World {
     /// The numbers of the calls with empty requests, by client, server and id.
     empty: BTreeMap<(SocketAddr, usize, u64), usize>,
     pub(crate) delivered: u64,
-    /// What the transports have given, when, and which host: for those who want to know.
+    /// The outputs of the transports with time and host, for tests that compare them.
     pub(crate) log: Option<Vec<(u64, usize, Given)>>,
     config: Config,
-    /// Bytes that the transports keep of each message: all, or at least the 8 that say which call it is. (An empty
-    /// request is known by its id.)
+    /// Bytes that the transports keep of each message: all, or at least the 8 that name the call.
+    /// (An empty request is identified by its id.)
     keep: usize,
     network: BTreeMap<(u64, u64), (usize, SocketAddr, Vec<u8>)>,
     sequence: u64,
     /// Whether a corrupted packet was delivered.
     corrupted: bool,
-    /// Draws what has to differ between lives, whatever the dice say.
+    /// Number of lives, for values that must differ between lives whatever the dice decide.
     births: u64,
 }
 
@@ -110,7 +111,7 @@ pub(crate) fn address(host: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host as u8 + 1], host as u16 + 1))
 }
 
-/// Request of call `number`: nothing, or the number and bytes that follow from it.
+/// Request of call `number`: empty, or the number and bytes derived from it.
 fn request(number: usize, length: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..length).map(|i| (i * 7 + number) as u8).collect();
     if let Some(first) = bytes.first_chunk_mut() {
@@ -119,8 +120,8 @@ fn request(number: usize, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// The response to the request of call `number`: nothing if the number is a multiple of four, a byte if the request is
-/// empty, and otherwise all bytes inverted.
+/// The response to the request of call `number`: empty if the number is a multiple of four, a byte
+/// if the request is empty, and otherwise all bytes inverted.
 fn response(number: usize, request: &[u8]) -> Vec<u8> {
     match request {
         _ if number.is_multiple_of(4) => Vec::new(),
@@ -130,7 +131,7 @@ fn response(number: usize, request: &[u8]) -> Vec<u8> {
 }
 
 impl World {
-    /// `hosts` endpoints that do not know each other yet.
+    /// `hosts` endpoints without state about each other.
     pub(crate) fn new(dice: Dice, hosts: usize, config: Config, faults: Faults) -> Self {
         Self::keeping(usize::MAX, dice, hosts, config, faults)
     }
@@ -168,14 +169,15 @@ impl World {
 
     fn boot(&mut self, host: usize) -> Transport {
         self.births += 1;
-        // Each life has a seed of its own.
+        // Each life has its own seed.
         let seed = self.dice.seed() ^ self.births.wrapping_mul(0xd134_2543_de82_ef95);
         let mut transport = Transport::new(self.config.clone(), address(host).port(), seed.into());
         transport.set_payload_prefix(self.keep);
         transport
     }
 
-    /// Makes a call of 0 bytes, or of at least 8. An error says that the caller has to wait, or is shut down.
+    /// Makes a call of 0 bytes, or of at least 8. Returns an error if the caller must wait, or is
+    /// shut down.
     pub(crate) fn call(
         &mut self,
         from: usize,
@@ -221,7 +223,7 @@ impl World {
         }
     }
 
-    /// Takes out of a transport what it has to give.
+    /// Fetches all outputs of a transport.
     fn pump(&mut self, host: usize) {
         while let Some(event) = self.hosts[host].transport.poll_event() {
             self.note(host, || Given::Event(event.clone()));
@@ -311,8 +313,8 @@ impl World {
         }
     }
 
-    /// A server has got a request, or what is kept of it; `empty` is the number of the call if that has an empty
-    /// request. Returns the response.
+    /// Executes a request, of which the kept bytes are given; `empty` is the number of a call with
+    /// an empty request. Returns the response.
     fn execute(&mut self, payload: &[u8], empty: Option<usize>) -> Bytes {
         let first = payload.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
         let named = first.and_then(|number| usize::try_from(number).ok());
@@ -332,7 +334,7 @@ impl World {
         self.calls[number].state = state;
     }
 
-    /// The next thing that happens, up to `until`; `false` if nothing does.
+    /// Runs the next event, up to `until`; `false` if there is none.
     fn step(&mut self, until: u64) -> bool {
         let packet = self.network.first_key_value().map(|((at, _), _)| *at);
         let timer = |host: &Host| host.transport.next_timeout().map(|(at, _)| at.as_nanos());
@@ -347,7 +349,7 @@ impl World {
         if packet == Some(at) {
             if let Some((_, (to, from, bytes))) = self.network.pop_first() {
                 self.delivered += 1;
-                self.hosts[to].transport.handle_datagram(now, from, &bytes);
+                self.hosts[to].transport.handle_datagram(now, Datagram::new(from, &bytes));
                 self.pump(to);
             }
         } else if let Some((_, host)) = services.filter(|s| s.0 == at) {
@@ -384,7 +386,7 @@ impl World {
         self.now = until;
     }
 
-    /// `host` comes back with another transport that knows nothing.
+    /// Restarts `host` with a new transport without state.
     pub(crate) fn crash(&mut self, host: usize) {
         let transport = self.boot(host);
         let life = self.hosts[host].life + 1;
@@ -404,7 +406,7 @@ impl World {
         self.pump(host);
     }
 
-    /// The faults end, and everything comes to its end: calls soon, late duplicates too.
+    /// Ends the faults and runs until everything has ended: calls soon, late duplicates too.
     pub(crate) fn heal(&mut self) {
         self.run_until(self.now + 5 * SECOND);
         self.faults = Faults::default();

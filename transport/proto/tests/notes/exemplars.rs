@@ -1,4 +1,4 @@
-//! Exemplars of durations: which RPCs are remembered, and in which buckets.
+//! Exemplars of durations: the RPCs stored, and their buckets.
 
 use crate::pair::{End, MILLISECOND, Pair};
 use apus_proto::probe::ProbeFilter;

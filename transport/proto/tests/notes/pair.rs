@@ -1,7 +1,7 @@
 //! Two watched endpoints that are connected by function calls.
 
 use apus_proto::probe::{Piece, ProbeEvent, ProbeFilter, ProbeKind};
-use apus_proto::{Call, Config, Event, Instant, Kind, Payload, Transport};
+use apus_proto::{Call, Config, Datagram, Event, Instant, Kind, Payload, Transport};
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(crate) struct End {
     pub(crate) ends: Vec<bool>,
 }
 
-/// A client and a server that answers with what it gets.
+/// A client, and a server that echoes requests.
 pub(crate) struct Pair {
     pub(crate) client: End,
     pub(crate) server: End,
@@ -40,7 +40,7 @@ impl End {
         self.notes.extend(std::iter::from_fn(|| self.transport.poll_probe()));
     }
 
-    /// What happened, in short.
+    /// The notes, in short.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.notes.iter().map(|note| short(&note.what)).collect()
     }
@@ -111,7 +111,7 @@ impl Pair {
         self.client.fetch();
     }
 
-    /// Lets things go on until nothing happens by itself, without timers.
+    /// Runs until no further event follows without timers.
     pub(crate) fn settle(&mut self) {
         loop {
             self.now += Duration::from_micros(1);
@@ -140,7 +140,7 @@ impl Pair {
         self.settle();
     }
 
-    /// Makes calls until both know all of each other, and forgets what was noted.
+    /// Makes calls until both ends have all state of each other, and drops the notes.
     pub(crate) fn introduce(&mut self) {
         for _ in 0..2 {
             self.call(10);
@@ -158,9 +158,9 @@ impl Pair {
         self.lost.extend(numbers.into_iter().map(|number| next + number));
     }
 
-    /// Hands bytes to the server as if they came from this address.
+    /// Hands bytes to the server as if they had this source address.
     pub(crate) fn inject(&mut self, from: SocketAddr, packet: &[u8]) {
-        self.server.transport.handle_datagram(self.now, from, packet);
+        self.server.transport.handle_datagram(self.now, Datagram::new(from, packet));
         self.server.fetch();
     }
 
@@ -183,7 +183,7 @@ fn carry(from: &mut End, to: &mut End, now: Instant, wire: &mut Vec<Vec<u8>>, lo
     }
     for packet in packets {
         if !lost.contains(&wire.len()) {
-            to.transport.handle_datagram(now, from.address, &packet);
+            to.transport.handle_datagram(now, Datagram::new(from.address, &packet));
             to.fetch();
         }
         wire.push(packet);

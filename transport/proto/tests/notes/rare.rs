@@ -1,8 +1,8 @@
-//! Notes on rare events, which are made for all RPCs.
+//! Notes on rare events, made for all RPCs.
 
 use crate::pair::{MILLISECOND, Pair};
 use apus_proto::probe::{ProbeFilter, ProbeKind};
-use apus_proto::{Config, Kind};
+use apus_proto::{Config, Datagram, Kind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn a_lost_packet_is_noted_as_a_gap_and_at_each_step_of_its_repair() {
     pair.run(20);
     assert_eq!(pair.client.ends, [true]);
     let server = ["gap 2792+1396", "resend_sent 2792+1396", "data_received 2792+1396 again"];
-    // Meanwhile the client asks for the response, all of it.
+    // In the meantime the client requests the whole response.
     let told = |end: &crate::pair::End| {
         end.texts().into_iter().filter(|text| !text.ends_with("4294967295")).collect::<Vec<_>>()
     };
@@ -165,13 +165,13 @@ fn notes_that_are_not_fetched_are_bounded() {
     let from = pair.client.address;
     let now = pair.now;
     for _ in 0..10_000 {
-        pair.server.transport.handle_datagram(now, from, b"nonsense");
+        pair.server.transport.handle_datagram(now, Datagram::new(from, b"nonsense"));
     }
     pair.server.fetch();
     assert_eq!(pair.server.notes.len(), 8_192);
     pair.inject(from, b"nonsense");
     assert_eq!(pair.server.notes.len(), 8_193, "there is room again");
-    pair.server.transport.handle_datagram(now, from, b"nonsense");
+    pair.server.transport.handle_datagram(now, Datagram::new(from, b"nonsense"));
     pair.server.transport.set_probe_filter(None);
     assert_eq!(pair.server.transport.poll_probe(), None);
 }

@@ -64,7 +64,7 @@ fn a_long_call_notes_its_grants_when_they_are_made_heard_and_used() {
     assert!(first("data_sent") < first("grant_received"));
     assert!(first("grant_received") < first("grant_used"));
 
-    // Every byte leaves once, and no note says otherwise.
+    // Every byte leaves once, and no note contradicts that.
     let pieces = pair.client.notes.iter().filter_map(|note| match note.what {
         ProbeKind::DataSent(piece) => Some(piece),
         _ => None,
@@ -199,7 +199,7 @@ fn control_packets_of_a_call_are_noted_by_their_kind() {
     pair.introduce();
     pair.call(10);
     pair.settle();
-    // The client acknowledges the response by itself (RPC-18).
+    // The client acknowledges the response without DATA (RPC-18).
     pair.run(400);
     let has = |end: &crate::pair::End, wanted: ProbeKind| {
         end.notes

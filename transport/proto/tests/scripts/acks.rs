@@ -1,11 +1,11 @@
-//! How a server learns that a response has arrived. Source: HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`,
-//! `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`.
+//! Notification of a server that its response has arrived. Source: HM `homa_outgoing.c`
+//! `homa_tx_data_pkt_alloc`, `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// RPC-9, HM `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`: when five acks wait, the sixth
-/// response sends them all; the header names its own.
+/// RPC-9, HM `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`: when five acks
+/// wait, the sixth response sends them all; the header names its own.
 #[test]
 fn the_ack_buffer_overflows() {
     assert_snapshot!(run("
@@ -119,8 +119,8 @@ fn a_piggy_backed_ack() {
     ");
 }
 
-/// RPC-11, HM `homa_incoming.c` `homa_dispatch_pkts`: the data is queued before its ack is handled; the event comes
-/// first.
+/// RPC-11, HM `homa_incoming.c` `homa_dispatch_pkts`: the data is queued before its ack is handled;
+/// its event is first.
 #[test]
 fn the_ack_is_handled_after_the_data() {
     assert_snapshot!(run("
@@ -138,8 +138,8 @@ fn the_ack_is_handled_after_the_data() {
     ");
 }
 
-/// RPC-10: an ACK for a request that is still on its way, or in service: the client does not want it
-/// any more.
+/// RPC-10: an ACK for a request that is still in flight, or in service: the client no longer needs
+/// it.
 #[test]
 fn a_client_that_gives_up() {
     assert_snapshot!(run("
@@ -164,8 +164,9 @@ fn a_client_that_gives_up() {
     ");
 }
 
-/// RPC-18: an ack that finds no DATA to ride on leaves before the server would ask for it. (It used to wait until it was
-/// asked for; a process that ended took it along, and the kernel's server asked without end.)
+/// RPC-18: an ack that finds no DATA to carry it leaves before the server would ask for it. (It
+/// used to wait for the question; a process that ended lost it, and the kernel's server asked
+/// without end.)
 #[test]
 fn an_idle_client_acknowledges_by_itself() {
     assert_snapshot!(run("
@@ -200,8 +201,8 @@ fn an_idle_client_acknowledges_by_itself() {
     ");
 }
 
-/// RPC-18: a busy client sends no packet more than before: acks ride on its requests. The one that has waited for a
-/// millisecond takes the younger ones along.
+/// RPC-18: a busy client sends no packet more than before: acks ride on its requests. An ack that
+/// has waited for a millisecond takes the younger ones along.
 #[test]
 fn acks_of_a_busy_client_ride() {
     assert_snapshot!(run("
@@ -243,7 +244,7 @@ fn acks_of_a_busy_client_ride() {
     ");
 }
 
-/// RPC-18: an endpoint that shuts down leaves nothing to be asked for.
+/// RPC-18: no peer must ask an endpoint that has shut down.
 #[test]
 fn an_endpoint_that_shuts_down_acknowledges() {
     assert_snapshot!(run("

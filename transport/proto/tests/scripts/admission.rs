@@ -3,7 +3,8 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// AMO-1, BAD-4: nothing is kept of an unknown client's request. Its client sends it again in the session that it is offered.
+/// AMO-1, BAD-4: no state is kept of an unknown client's request. Its client sends it again in the
+/// session that it is offered.
 #[test]
 fn a_first_contact() {
     assert_snapshot!(run("
@@ -35,7 +36,8 @@ fn a_first_contact() {
     ");
 }
 
-/// AMO-1: each packet of an unknown client is offered the same session. Whichever packet arrives in it first, the session begins.
+/// AMO-1: each packet of an unknown client is offered the same session. The session starts with the
+/// first packet that arrives in it.
 #[test]
 fn every_packet_is_offered_the_same_session() {
     assert_snapshot!(run("
@@ -63,8 +65,8 @@ fn every_packet_is_offered_the_same_session() {
     ");
 }
 
-/// GRANT-12, AMO-1: no GRANT, no CUTOFFS, no RESEND to an unknown client. Requirement BAD-5: one offer for each packet, which
-/// is shorter than the packet.
+/// GRANT-12, AMO-1: no GRANT, no CUTOFFS, no RESEND to an unknown client. Requirement BAD-5: one
+/// offer for each packet, which is shorter than the packet.
 #[test]
 fn an_unknown_client_gets_only_the_question() {
     assert_snapshot!(run("
@@ -89,7 +91,8 @@ fn an_unknown_client_gets_only_the_question() {
     ");
 }
 
-/// AMO-2: a duplicate from the network's depths, of a call that ended long ago: its client does not answer.
+/// AMO-2: a duplicate from the network's depths, of a call that ended long ago: its client does not
+/// answer.
 #[test]
 fn a_late_duplicate_after_everything_was_forgotten() {
     assert_snapshot!(run("
@@ -128,7 +131,7 @@ fn a_late_duplicate_within_the_session() {
     ");
 }
 
-/// AMO-2: what the client's low-water mark has passed is refused, although it never arrived.
+/// AMO-2: ids below the client's low-water mark are refused, although they never arrived.
 #[test]
 fn a_request_below_the_low_water_mark() {
     assert_snapshot!(run("
@@ -169,8 +172,8 @@ fn a_refused_request_stays_refused() {
     ");
 }
 
-/// AMO-5: a duplicate of a request that was executed is not refused, because its client would take that
-/// for a promise.
+/// AMO-5: a duplicate of a request that was executed is not refused, because its client would take
+/// that for a promise.
 #[test]
 fn an_executed_request_is_not_refused() {
     assert_snapshot!(run("
@@ -245,7 +248,8 @@ fn a_restarted_client() {
     ");
 }
 
-/// A forgotten session (the server was restarted) is asked about; the packet does not count as proof.
+/// A forgotten session (the server was restarted) is questioned; the packet does not count as
+/// proof.
 #[test]
 fn a_request_in_an_unknown_session() {
     assert_snapshot!(run("
@@ -262,7 +266,7 @@ fn a_request_in_an_unknown_session() {
     ");
 }
 
-/// SESSION-2: what was offered for one claim is not good for another one, and not at another address.
+/// SESSION-2: an offer for one claim is not valid for another one, nor at another address.
 #[test]
 fn an_offer_is_good_for_its_claim_and_its_address() {
     assert_snapshot!(run("
@@ -312,8 +316,8 @@ fn an_offer_that_is_answered_late() {
     ");
 }
 
-/// AMO-4, SESSION-3: once another life of the client has begun its session, the one before is not good any more, although
-/// it was offered lately.
+/// AMO-4, SESSION-3: once another life of the client has started its session, the previous one is
+/// no longer valid, although it was offered recently.
 #[test]
 fn the_session_of_an_earlier_life_does_not_come_back() {
     assert_snapshot!(run("
@@ -348,7 +352,7 @@ fn the_session_of_an_earlier_life_does_not_come_back() {
     ");
 }
 
-/// AMO-4: a forged first contact in the name of a client that has just begun changes nothing for it.
+/// AMO-4: a forged first contact in the name of a new client changes nothing for it.
 #[test]
 fn a_first_contact_is_not_disturbed() {
     assert_snapshot!(run("
@@ -374,7 +378,8 @@ fn a_first_contact_is_not_disturbed() {
     ");
 }
 
-/// WIRE-33: a client of an older version is refused, whether or not it has had a session; nothing is kept of it.
+/// WIRE-33: a client of an older version is refused, whether or not it has had a session; no state
+/// of it is kept.
 #[test]
 fn an_older_client_is_refused() {
     assert_snapshot!(run("
@@ -393,7 +398,7 @@ fn an_older_client_is_refused() {
     ");
 }
 
-/// AMO-6: the session outlives the rest of what is known about an idle client.
+/// AMO-6: the session outlives all other state of an idle client.
 #[test]
 fn a_client_that_comes_back_after_a_long_time() {
     assert_snapshot!(run("

@@ -1,9 +1,10 @@
-//! Packets that wait in sockets: silence, what is on its way, and the room for unscheduled bytes (ADR 27).
+//! Packets that wait in sockets: silence, bytes in flight, and the room for unscheduled bytes (ADR
+//! 27).
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// TIME-3: what waits unread is no silence.
+/// TIME-3: unread packets are no silence.
 #[test]
 fn a_receiver_that_has_not_read_asks_for_nothing() {
     assert_snapshot!(run("
@@ -84,7 +85,7 @@ fn a_busy_peer_is_asked_half_as_often() {
     ");
 }
 
-/// TIME-7: a RESEND that has waited says nothing about what has left meanwhile.
+/// TIME-7: a RESEND that has waited carries no information about bytes sent in the meantime.
 #[test]
 fn a_resend_that_has_waited_is_answered_with_busy() {
     assert_snapshot!(run("
@@ -110,7 +111,7 @@ fn a_resend_that_has_waited_is_answered_with_busy() {
     ");
 }
 
-/// TIME-8: the same for a server that did not know the request when it was asked.
+/// TIME-8: the same for a server that did not have the request when it was asked.
 #[test]
 fn an_unknown_request_that_is_on_its_way_is_not_sent_again() {
     assert_snapshot!(run("
@@ -144,8 +145,8 @@ fn few_responses_are_asked_about_at_a_time() {
     assert_eq!(asked.collect::<Vec<_>>(), [16, 1, 0], "one for the ACK");
 }
 
-/// TIME-9: a client that was stopped has lost most of a round of NEED_ACKs and responds to all later ones. The places of
-/// the lost ones are given back although it responds all the time.
+/// TIME-9: a client that was stopped has lost most of a round of NEED_ACKs and responds to all
+/// later ones. The places of the lost ones are freed although it responds all the time.
 #[test]
 fn lost_questions_about_responses_are_given_up_while_others_are_answered() {
     const LOST: u32 = 13;
@@ -164,7 +165,7 @@ fn lost_questions_about_responses_are_given_up_while_others_are_answered() {
     assert_eq!(asked.collect::<Vec<_>>(), [16, 3, 3, 3, 3, 3, 3, 3, 16]);
 }
 
-/// TIME-14: after a known drop what is missing is asked for as soon as everything has been read.
+/// TIME-14: after a known drop, missing bytes are requested as soon as everything has been read.
 #[test]
 fn a_known_drop_is_asked_for_at_once() {
     assert_snapshot!(run("
@@ -250,7 +251,7 @@ fn the_room_is_stated_with_the_cutoffs() {
     ");
 }
 
-/// TIME-9: a client that answers with BUSY is asked less and less often; a GRANT begins anew.
+/// TIME-9: a client that answers with BUSY is asked at growing intervals; a GRANT resets them.
 #[test]
 fn a_client_that_grants_late_is_asked_less_and_less_often() {
     assert_snapshot!(run("

@@ -1,7 +1,7 @@
 //! Packets that no peer should send: each has a defined outcome. Requirement BAD-1 to BAD-5.
 
 use crate::script::run;
-use apus_proto::{Config, DropReason, Instant, Live, Transport};
+use apus_proto::{Config, Datagram, DropReason, Instant, Live, Transport};
 use insta::assert_snapshot;
 use std::fmt::Write;
 
@@ -73,7 +73,7 @@ fn another_port() {
     ");
 }
 
-/// BAD-3: the wrong end speaks.
+/// BAD-3: packets of the wrong end.
 #[test]
 fn wrong_roles() {
     assert_snapshot!(run("
@@ -96,7 +96,8 @@ fn wrong_roles() {
     ");
 }
 
-/// BAD-4, BAD-5: control packets of unknown clients about nothing: one short answer at most, and no memory.
+/// BAD-4, BAD-5: control packets of unknown clients about unknown RPCs: one short answer at most,
+/// and no memory.
 #[test]
 fn unknown_clients_that_ask_about_nothing() {
     assert_snapshot!(run("
@@ -173,7 +174,7 @@ fn requests_that_never_complete() {
     ");
 }
 
-/// An unknown client acknowledges its own request: nothing is left of it.
+/// An unknown client acknowledges its own request: no state of it remains.
 #[test]
 fn an_unknown_client_that_disowns_its_request_with_its_own_data() {
     assert_snapshot!(run("
@@ -190,8 +191,8 @@ fn an_unknown_client_that_disowns_its_request_with_its_own_data() {
     ");
 }
 
-/// Ids of others: RPCs with Q are none of P's business, whatever ids P names. (Request 5001 of P has the
-/// same id as request 1 of Q.)
+/// Ids of others: RPCs with Q are none of P's business, whatever ids P names. (Request 5001 of P
+/// has the same id as request 1 of Q.)
 #[test]
 fn ids_of_others() {
     assert_snapshot!(run("
@@ -277,7 +278,7 @@ fn ids_of_others_in_the_kernel_profile() {
     ");
 }
 
-/// Every second byte of a message: the holes are bounded, and filling them goes on.
+/// Every second byte of a message: the gaps are bounded, and filling them continues.
 #[test]
 fn too_many_gaps() {
     let mut script = String::from("meet P\n");
@@ -304,8 +305,8 @@ fn too_many_gaps() {
     ");
 }
 
-/// The network takes nothing while others ask: the answers that wait are bounded, and each that is not
-/// given is counted.
+/// The network accepts no packets while others ask: the queued answers are bounded, and each
+/// dropped one is counted.
 #[test]
 fn answers_that_cannot_leave() {
     let mut transport = Transport::new(Config::default(), 1, 1);
@@ -314,7 +315,7 @@ fn answers_that_cannot_leave() {
     let mut resend = [0; 37];
     (resend[3], resend[11], resend[13], resend[27]) = (1, 0x12, 0x10, 2);
     for n in 0..10_000_u16 {
-        transport.handle_datagram(now, ([10, 0, 0, 9], n).into(), &resend);
+        transport.handle_datagram(now, Datagram::new(([10, 0, 0, 9], n).into(), &resend));
     }
     let metrics = transport.metrics();
     assert_eq!(metrics.live.control_packets, 8_192);

@@ -107,8 +107,8 @@ fn an_endpoint_is_client_and_server() {
     ");
 }
 
-/// RPC-5, HM `homa_rpc.c` `homa_rpc_end`, ours: cancelling tells the server, so that it can stop;
-/// nothing comes back.
+/// RPC-5, HM `homa_rpc.c` `homa_rpc_end`, chosen by us: cancelling notifies the server, so that it
+/// can stop; no event follows.
 #[test]
 fn a_cancelled_call() {
     assert_snapshot!(run("
@@ -232,7 +232,7 @@ fn a_deadline_before_the_request_has_left() {
     ");
 }
 
-/// AMO-5: the response had begun, so the request was executed.
+/// AMO-5: the response had started, so the request was executed.
 #[test]
 fn a_deadline_while_the_response_arrives() {
     assert_snapshot!(run("
@@ -253,8 +253,8 @@ fn a_deadline_while_the_response_arrives() {
     ");
 }
 
-/// RPC-4, HM `homa_plumbing.c` `homa_sendmsg`: a reply to a client that has gone is an error, not a
-/// success.
+/// RPC-4, HM `homa_plumbing.c` `homa_sendmsg`: a reply to a client that has disappeared is an
+/// error, not a success.
 #[test]
 fn a_reply_to_a_vanished_client() {
     assert_snapshot!(run("
@@ -291,7 +291,8 @@ fn a_reply_is_given_once() {
     ");
 }
 
-/// RPC-5: the application lets a request go; the client learns it, also if the first word is lost.
+/// RPC-5: the application abandons a request; the client is notified, also if the first packet is
+/// lost.
 #[test]
 fn an_abandoned_request() {
     assert_snapshot!(run("
@@ -316,7 +317,7 @@ fn an_abandoned_request() {
     ");
 }
 
-/// What the client makes of that.
+/// The client's side of that.
 #[test]
 fn a_call_that_the_server_abandons() {
     assert_snapshot!(run("

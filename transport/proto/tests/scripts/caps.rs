@@ -1,7 +1,8 @@
-//! Limits: back-pressure for callers, early drops for packets. Requirements CAP-1 to CAP-9, CAP-15 and CAP-16.
+//! Limits: back-pressure for callers, early drops for packets. Requirements CAP-1 to CAP-9, CAP-15
+//! and CAP-16.
 
 use crate::script::run;
-use apus_proto::{Config, DropReason, Instant, Transport};
+use apus_proto::{Config, Datagram, DropReason, Instant, Transport};
 use apus_wire::{
     Body, Dialect, Flags, Header, Kind, MAX_HEADER_LEN, Packet, Resend, Role, SenderId, UdpFields,
 };
@@ -66,9 +67,9 @@ fn a_reply_waits_for_room() {
     ");
 }
 
-/// CAP-1: a reply does not wait for requests of its endpoint: their room is released by responses, which
-/// their server may not be able to give for the same reason. (Found by the fuzzer: an endpoint that
-/// called itself waited forever.)
+/// CAP-1: a reply does not wait for requests of its endpoint: their room is released by responses,
+/// which their server may not be able to give for the same reason. (Found by the fuzzer: an
+/// endpoint that called itself waited forever.)
 #[test]
 fn a_reply_does_not_wait_for_requests() {
     assert_snapshot!(run("
@@ -155,8 +156,8 @@ fn the_number_of_requests() {
     ");
 }
 
-/// CAP-16: beyond the engine's bound a request is refused for good. Accepted requests continue, whatever packets
-/// they consist of.
+/// CAP-16: beyond the engine's bound a request is refused for good. Accepted requests continue,
+/// whatever packets they consist of.
 #[test]
 fn the_room_for_further_requests() {
     assert_snapshot!(run("
@@ -267,8 +268,9 @@ fn messages_that_the_application_does_not_take() {
     ");
 }
 
-/// CAP-8: a response of a server that lies about its length counts with what may arrive of it, and with what has arrived once
-/// it stalls, whatever the server says. It is not given up: the call has a deadline, or its server will be silent.
+/// CAP-8: a response of a server with a false length counts with the bytes that may arrive, and
+/// with the received bytes once it stalls, whatever the server reports. It is not given up: the
+/// call has a deadline, or its server will be silent.
 #[test]
 fn a_response_counts_with_what_may_arrive() {
     assert_snapshot!(run("
@@ -309,8 +311,9 @@ fn a_response_counts_with_what_may_arrive() {
     ");
 }
 
-/// CAP-20: two messages that share the room of their peer stop each other, half received. As soon as the assured message of
-/// another host has ended, one of them is assured. (Found by seed 56699497936755: nothing woke them, forever.)
+/// CAP-20: two messages that share the room of their peer stop each other, half received. As soon
+/// as the assured message of another host has ended, one of them is assured. (Found by seed
+/// 56699497936755: nothing woke them, forever.)
 #[test]
 fn messages_that_stop_each_other_go_on_when_the_assured_one_of_another_host_has_ended() {
     assert_snapshot!(run("
@@ -341,9 +344,10 @@ fn messages_that_stop_each_other_go_on_when_the_assured_one_of_another_host_has_
     ");
 }
 
-/// CAP-8, GRANT-9: a sender sends the packet that crosses the granted limit whole, and again whole when it is asked for. A
-/// message is granted only as far as there is room for that packet. (Found by seed 2912: each such packet was dropped until a
-/// RESEND came, and what it held of `max_incoming` stopped all others.)
+/// CAP-8, GRANT-9: a sender sends the packet that crosses the granted limit whole, and again whole
+/// when it is requested. A message is granted only as far as there is room for that packet. (Found
+/// by seed 2912: each such packet was dropped until a RESEND arrived, and its part of
+/// `max_incoming` stopped all others.)
 #[test]
 fn the_packet_that_crosses_the_granted_limit_has_room() {
     assert_snapshot!(run("
@@ -377,8 +381,8 @@ fn the_packet_that_crosses_the_granted_limit_has_room() {
     ");
 }
 
-/// CAP-15: a message counts with its whole length while it arrives, and then with what is kept of it.
-/// What has begun to arrive keeps as much as was wanted then.
+/// CAP-15: a message counts with its whole length while it arrives, and then with its retained
+/// bytes. A message keeps the limit that was set when it started to arrive.
 #[test]
 fn what_is_not_kept_counts_until_the_message_is_complete() {
     assert_snapshot!(run("
@@ -445,7 +449,8 @@ fn what_is_not_kept_counts_until_the_message_is_complete() {
     ");
 }
 
-/// CAP-9: answers that the network does not take are dropped and counted, and the queue empties again.
+/// CAP-9: answers that the network does not take are dropped and counted, and the queue empties
+/// again.
 #[test]
 fn the_queue_of_control_packets_is_bounded() {
     const LIMIT: usize = 8_192;
@@ -460,7 +465,7 @@ fn the_queue_of_control_packets_is_bounded() {
         let mut packet = [0; MAX_HEADER_LEN];
         let body = Body::Resend(Resend::everything(7));
         let length = Packet { header, body }.emit_header(&mut packet);
-        transport.handle_datagram(now, from, &packet[..length]);
+        transport.handle_datagram(now, Datagram::new(from, &packet[..length]));
     }
     assert_eq!(transport.metrics().dropped(DropReason::ControlQueueFull), 5);
     assert_eq!(transport.metrics().live.control_packets, LIMIT as u64);

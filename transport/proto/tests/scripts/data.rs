@@ -1,10 +1,11 @@
-//! DATA packets: order, loss, overlap. Source: docs/reference/homa-module.md, *Sending DATA*, *Retransmitting DATA* and
-//! *Receiving DATA*.
+//! DATA packets: order, loss, overlap. Source: docs/reference/homa-module.md, *Sending DATA*,
+//! *Retransmitting DATA* and *Receiving DATA*.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// HM `homa_outgoing.c` `homa_message_out_fill`: everything unscheduled leaves at once, cut at packet boundaries.
+/// HM `homa_outgoing.c` `homa_message_out_fill`: everything unscheduled leaves at once, cut at
+/// packet boundaries.
 #[test]
 fn a_message_of_several_packets() {
     assert_snapshot!(run("
@@ -16,8 +17,8 @@ fn a_message_of_several_packets() {
     ");
 }
 
-/// PRIO-2, HM `homa_outgoing.c` `homa_message_out_fill`: a packet ends exactly at the unscheduled limit, and `incoming`
-/// names that limit for good.
+/// PRIO-2, HM `homa_outgoing.c` `homa_message_out_fill`: a packet ends exactly at the unscheduled
+/// limit, and `incoming` names that limit for good.
 #[test]
 fn the_unscheduled_limit() {
     assert_snapshot!(run("
@@ -36,8 +37,8 @@ fn the_unscheduled_limit() {
     ");
 }
 
-/// RPC-15, HM `homa_incoming.c` `homa_dispatch_pkts`: a server takes the packets of a request in any order, the first
-/// one need not be at 0.
+/// RPC-15, HM `homa_incoming.c` `homa_dispatch_pkts`: a server takes the packets of a request in
+/// any order, the first one need not be at 0.
 #[test]
 fn a_request_in_any_order() {
     assert_snapshot!(run("
@@ -53,7 +54,8 @@ fn a_request_in_any_order() {
     ");
 }
 
-/// BAD-8, HM `homa_incoming.c` `homa_dispatch_pkts`: a client drops a response that it does not expect.
+/// BAD-8, HM `homa_incoming.c` `homa_dispatch_pkts`: a client drops a response that it does not
+/// expect.
 #[test]
 fn a_response_to_an_unknown_call() {
     assert_snapshot!(run("
@@ -68,8 +70,8 @@ fn a_response_to_an_unknown_call() {
     ");
 }
 
-/// RPC-16, HM `homa_incoming.c` `homa_add_packet`: duplicates bring nothing and are counted. Overlaps are trimmed
-/// (ours, docs/reference/homa-module.md, *Known holes*).
+/// RPC-16, HM `homa_incoming.c` `homa_add_packet`: duplicates have no effect and are counted.
+/// Overlaps are trimmed (chosen by us, docs/reference/homa-module.md, *Known holes*).
 #[test]
 fn duplicates_and_overlaps() {
     assert_snapshot!(run("
@@ -112,8 +114,8 @@ fn packets_that_disagree_about_the_length() {
     ");
 }
 
-/// CAP-7, HM `homa_incoming.c` `homa_message_in_init`: too long to be received. The request is refused, and a duplicate
-/// will not be executed either.
+/// CAP-7, HM `homa_incoming.c` `homa_message_in_init`: too long to be received. The request is
+/// refused, and a duplicate will not be executed either.
 #[test]
 fn a_request_that_is_too_long() {
     assert_snapshot!(run("
@@ -154,8 +156,8 @@ fn a_response_that_is_too_long() {
     ");
 }
 
-/// RPC-9, WIRE-19, HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`: each DATA packet takes one ack along, of a burst only
-/// the first packet.
+/// RPC-9, WIRE-19, HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`: each DATA packet takes one ack
+/// along, of a burst only the first packet.
 #[test]
 fn acks_ride_on_data() {
     assert_snapshot!(run("
@@ -194,8 +196,8 @@ fn acks_ride_on_data() {
     ");
 }
 
-/// CAP-8, RPC-11, HM `homa_incoming.c` `homa_data_pkt`: without room the data is dropped, and its ack counts
-/// nevertheless.
+/// CAP-8, RPC-11, HM `homa_incoming.c` `homa_data_pkt`: without room the data is dropped, and its
+/// ack counts nevertheless.
 #[test]
 fn no_room_for_a_request() {
     assert_snapshot!(run("
@@ -224,7 +226,8 @@ fn no_room_for_a_request() {
     ");
 }
 
-/// HM `homa_incoming.c` `homa_data_pkt` for a response: it is asked for again, and the server is not called silent.
+/// HM `homa_incoming.c` `homa_data_pkt` for a response: it is requested again, and the server does
+/// not count as silent.
 #[test]
 fn no_room_for_a_response() {
     assert_snapshot!(run("
@@ -270,7 +273,7 @@ fn boundaries_of_one_packet() {
     ");
 }
 
-/// WIRE-25: a longer path MTU means longer packets, also for what has not left yet.
+/// WIRE-25: a longer path MTU means longer packets, also for bytes that have not left yet.
 #[test]
 fn packet_limits() {
     assert_snapshot!(run("
@@ -291,7 +294,8 @@ fn packet_limits() {
     ");
 }
 
-/// WIRE-29: a peer that states its room reads several packets of a datagram; DATA that goes on elsewhere shares none.
+/// WIRE-29: a peer that states its room reads several packets of a datagram; DATA that continues
+/// elsewhere shares none.
 #[test]
 fn packets_share_datagrams_to_peers_that_read_them() {
     assert_snapshot!(run("

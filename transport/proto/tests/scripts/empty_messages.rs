@@ -72,7 +72,7 @@ fn an_empty_request_of_an_unknown_client() {
     ");
 }
 
-/// TIME-5, TIME-7: the client asks for everything, as it does not know that the response is empty.
+/// TIME-5, TIME-7: the client requests everything, as it cannot tell that the response is empty.
 #[test]
 fn an_empty_response_that_is_lost() {
     assert_snapshot!(run("
@@ -108,7 +108,7 @@ fn an_empty_response_that_is_lost() {
     ");
 }
 
-/// TIME-3, TIME-8: the request was lost; the server does not know it, and gets it again.
+/// TIME-3, TIME-8: the request was lost; the server does not have it, and receives it again.
 #[test]
 fn an_empty_request_that_is_lost() {
     assert_snapshot!(run("
@@ -226,8 +226,8 @@ fn acks_travel_with_empty_messages() {
     ");
 }
 
-/// RPC-17, BAD-2: a message cannot become empty, and an empty one gets no bytes: those behind it would be the next
-/// packet of the datagram (WIRE-29).
+/// RPC-17, BAD-2: a message cannot become empty, and an empty one gets no bytes: those behind it
+/// would be the next packet of the datagram (WIRE-29).
 #[test]
 fn packets_that_disagree_whether_a_message_is_empty() {
     assert_snapshot!(run("
@@ -263,7 +263,8 @@ fn packets_that_disagree_whether_a_message_is_empty() {
     ");
 }
 
-/// GRANT-9, BAD-7: grants and ranges for an empty message have no effect but a retransmission of its packet.
+/// GRANT-9, BAD-7: grants and ranges for an empty message have no effect but a retransmission of
+/// its packet.
 #[test]
 fn grants_and_ranges_of_an_empty_message() {
     assert_snapshot!(run("
@@ -296,7 +297,8 @@ fn grants_and_ranges_of_an_empty_message() {
     ");
 }
 
-/// CAP-1, CAP-6, CAP-8: an empty message counts as one byte, so that an application that takes nothing stops it.
+/// CAP-1, CAP-6, CAP-8: an empty message counts as one byte, so that an application that consumes
+/// nothing stops it.
 #[test]
 fn limits_hold_for_empty_messages() {
     assert_snapshot!(run("
@@ -420,7 +422,7 @@ fn what_is_known_of_an_empty_call_that_fails() {
     ");
 }
 
-/// CAP-15: of an empty message nothing is retained, whatever is to be kept.
+/// CAP-15: an empty message retains no bytes, whatever the limit.
 #[test]
 fn keeping_nothing_of_an_empty_message() {
     assert_snapshot!(run("
@@ -443,7 +445,8 @@ fn keeping_nothing_of_an_empty_message() {
     ");
 }
 
-/// PRIO-3: an empty message uses the level of the shortest ones, before and after the first CUTOFFS.
+/// PRIO-3: an empty message uses the level of the shortest ones, before and after the first
+/// CUTOFFS.
 #[test]
 fn the_level_of_an_empty_message() {
     assert_snapshot!(run("
@@ -464,8 +467,8 @@ fn the_level_of_an_empty_message() {
     ");
 }
 
-/// RPC-1: the module's messages have at least one byte. The error says so in both directions, and the module's own
-/// empty messages do not exist.
+/// RPC-1: the module's messages have at least one byte. The error states that in both directions,
+/// and the module's own empty messages do not exist.
 #[test]
 fn the_kernel_profile_has_no_empty_messages() {
     assert_snapshot!(run("

@@ -1,10 +1,10 @@
-//! A client's calls to a server that does not know it, or that was restarted.
+//! A client's calls to a server that does not have its session, or that was restarted.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// The client side, AMO-1: the first offer binds all calls to its session. They start over; later calls use it at once. Later
-/// offers to packets from before are ignored.
+/// The client side, AMO-1: the first offer binds all calls to its session. They start over; later
+/// calls use it at once. Later offers to packets from before are ignored.
 #[test]
 fn a_client_is_asked() {
     assert_snapshot!(run("
@@ -86,7 +86,7 @@ fn an_older_server_asks() {
     ");
 }
 
-/// AMO-3: the server was restarted: calls that it may have executed fail, idempotent ones go on.
+/// AMO-3: the server was restarted: calls that it may have executed fail, idempotent ones continue.
 #[test]
 fn a_restarted_server() {
     assert_snapshot!(run("
@@ -128,8 +128,8 @@ fn a_restarted_server() {
     ");
 }
 
-/// AMO-5: a refusal speaks for the life of the server that gives it. What an earlier life did with the
-/// call is not known. (Found by the fuzzer.)
+/// AMO-5: a refusal covers the life of the server that sends it. The call's fate in an earlier life
+/// is unknown. (Found by the fuzzer.)
 #[test]
 fn a_restarted_server_that_refuses() {
     assert_snapshot!(run("

@@ -1,10 +1,11 @@
-//! Grants, at the receiver and at the sender. Source: docs/reference/homa-module.md, *GRANT* and *Grants*.
+//! Grants, at the receiver and at the sender. Source: docs/reference/homa-module.md, *GRANT* and
+//! *Grants*.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// GRANT-6, HM `homa_grant.c` `homa_grant_check_rpc`: one GRANT per message and batch; the window is a share of
-/// `max_incoming`.
+/// GRANT-6, HM `homa_grant.c` `homa_grant_check_rpc`: one GRANT per message and batch; the window
+/// is a share of `max_incoming`.
 #[test]
 fn grants_follow_the_data() {
     assert_snapshot!(run("
@@ -22,8 +23,8 @@ fn grants_follow_the_data() {
     ");
 }
 
-/// GRANT-5: no more is granted than half of what the socket holds, unless `max_incoming` is configured. (Found by seed
-/// 15091520564459: granted bytes overflowed the socket of a busy client for 300 ms.)
+/// GRANT-5: at most half of the socket's capacity is granted, unless `max_incoming` is configured.
+/// (Found by seed 15091520564459: granted bytes overflowed the socket of a busy client for 300 ms.)
 #[test]
 fn granted_bytes_fit_into_half_of_the_socket() {
     let grants = |config: &str, buffer: u32| {
@@ -57,7 +58,7 @@ fn granted_bytes_fit_into_half_of_the_socket() {
     ");
 }
 
-/// GRANT-1, HM `homa_grant.c` `homa_grant_init_rpc`: what came unscheduled needs no grant.
+/// GRANT-1, HM `homa_grant.c` `homa_grant_init_rpc`: unscheduled bytes need no grant.
 #[test]
 fn no_grant_for_unscheduled_bytes() {
     assert_snapshot!(run("
@@ -71,8 +72,8 @@ fn no_grant_for_unscheduled_bytes() {
     ");
 }
 
-/// GRANT-9, HM `homa_incoming.c` `homa_grant_pkt`: the sender goes on up to the new limit, and takes the priority from
-/// every GRANT.
+/// GRANT-9, HM `homa_incoming.c` `homa_grant_pkt`: the sender continues up to the new limit, and
+/// takes the priority from every GRANT.
 #[test]
 fn a_grant_at_the_sender() {
     assert_snapshot!(run("
@@ -96,8 +97,8 @@ fn a_grant_at_the_sender() {
     ");
 }
 
-/// GRANT-9, BAD-3, HM `homa_incoming.c` `homa_grant_pkt`: a GRANT for a message that has arrived, or for nothing, is
-/// ignored.
+/// GRANT-9, BAD-3, HM `homa_incoming.c` `homa_grant_pkt`: a GRANT for a message that has arrived,
+/// or for an unknown one, is ignored.
 #[test]
 fn a_grant_that_makes_no_sense() {
     assert_snapshot!(run("
@@ -123,8 +124,8 @@ fn a_grant_that_makes_no_sense() {
     ");
 }
 
-/// GRANT-2, PRIO-9, HM `homa_grant.c` `homa_grant_find_victim`, `homa_grant_outranks` and `homa_grant_priority`: the
-/// shortest messages are active, the shortest has the highest level.
+/// GRANT-2, PRIO-9, HM `homa_grant.c` `homa_grant_find_victim`, `homa_grant_outranks` and
+/// `homa_grant_priority`: the shortest messages are active, the shortest has the highest level.
 #[test]
 fn the_shortest_messages_are_granted_first() {
     assert_snapshot!(run("
@@ -146,8 +147,8 @@ fn the_shortest_messages_are_granted_first() {
     ");
 }
 
-/// GRANT-3, HM `homa_grant.c` `homa_grant_find_victim`: a peer with one long message is not kept waiting by another's
-/// many short ones.
+/// GRANT-3, HM `homa_grant.c` `homa_grant_find_victim`: a peer with one long message is not kept
+/// waiting by another's many short ones.
 #[test]
 fn slots_are_spread_over_peers() {
     assert_snapshot!(run("
@@ -177,8 +178,8 @@ fn slots_are_spread_over_peers() {
     ");
 }
 
-/// GRANT-5, HM `homa_grant.c` `homa_grant_try_send`: all messages together never have more than `max_incoming` on the
-/// way.
+/// GRANT-5, HM `homa_grant.c` `homa_grant_try_send`: all messages together never have more than
+/// `max_incoming` in flight.
 #[test]
 fn the_total_is_capped() {
     assert_snapshot!(run("
@@ -209,8 +210,8 @@ fn the_total_is_capped() {
     ");
 }
 
-/// GRANT-8, PRIO-5, HM `homa_grant.c` `homa_grant_check_fifo`: 5 % of the scheduled bytes go to the oldest message, at
-/// the second-highest level.
+/// GRANT-8, PRIO-5, HM `homa_grant.c` `homa_grant_check_fifo`: 5 % of the scheduled bytes go to the
+/// oldest message, at the second-highest level.
 #[test]
 fn the_oldest_message_gets_its_share() {
     assert_snapshot!(run("
@@ -236,8 +237,8 @@ fn the_oldest_message_gets_its_share() {
     ");
 }
 
-/// GRANT-10, ours: a sender that has fallen silent gives its slot and its share of `max_incoming`
-/// back, and takes them up again when it speaks.
+/// GRANT-10, chosen by us: a sender that has fallen silent releases its slot and its share of
+/// `max_incoming`, and takes them up again with its next packet.
 #[test]
 fn a_silent_sender_holds_no_grants() {
     assert_snapshot!(run("
@@ -269,7 +270,7 @@ fn a_silent_sender_holds_no_grants() {
     ");
 }
 
-/// GRANT-11: when a message ends early, what it held goes to the others.
+/// GRANT-11: when a message ends early, its share passes to the others.
 #[test]
 fn grants_of_an_abandoned_message_are_given_away() {
     assert_snapshot!(run("
@@ -291,8 +292,8 @@ fn grants_of_an_abandoned_message_are_given_away() {
     ");
 }
 
-/// GRANT-13: an `incoming` of 0, as a stripped kernel sends it, brings a GRANT at once (docs/reference/homa-module.md,
-/// *Variants*).
+/// GRANT-13: an `incoming` of 0, as a stripped kernel sends it, brings a GRANT at once
+/// (docs/reference/homa-module.md, *Variants*).
 #[test]
 fn a_sender_that_announces_nothing() {
     assert_snapshot!(run("
@@ -304,7 +305,7 @@ fn a_sender_that_announces_nothing() {
     ");
 }
 
-/// GRANT-4: a fixed window counts as far as `max_incoming` goes. (Half of a larger one never fitted, and the
+/// GRANT-4: a fixed window is capped at `max_incoming`. (Half of a larger one never fitted, and the
 /// message waited forever.)
 #[test]
 fn a_window_beyond_max_incoming_does_not_stop_grants() {
@@ -321,8 +322,8 @@ fn a_window_beyond_max_incoming_does_not_stop_grants() {
     ");
 }
 
-/// GRANT-15: a message and those before it have `informed_incoming` bytes on the way, without what waits at their senders. A
-/// shorter message is granted at once, as far as half as much again goes.
+/// GRANT-15: a message and those before it have `informed_incoming` bytes in flight, without their
+/// senders' backlogs. A shorter message is granted at once, up to half as much again.
 #[test]
 fn what_waits_at_its_sender_leaves_room_for_others() {
     let output = run("
@@ -343,7 +344,8 @@ fn what_waits_at_its_sender_leaves_room_for_others() {
     }
 }
 
-/// GRANT-15: a sender that says nothing, as versions before WIRE-34, is granted as if no sender said anything.
+/// GRANT-15: a sender that reports no backlog, as versions before WIRE-34, is granted as if no
+/// sender reported one.
 #[test]
 fn senders_that_say_nothing_are_granted_as_before() {
     let output = |config: &str| {
@@ -361,8 +363,8 @@ fn senders_that_say_nothing_are_granted_as_before() {
     assert_eq!(informed, output("config max_incoming=68000"));
 }
 
-/// GRANT-16: a sender says that all waits, and has sent it; packets that are reordered say so, too. No more waits than is
-/// outstanding, so it is granted on. (Found by seed 76.)
+/// GRANT-16: a sender reports a full backlog, and has sent it; so do reordered packets. The backlog
+/// is capped at the outstanding bytes, so it is granted further. (Found by seed 76.)
 #[test]
 fn a_sender_that_says_that_too_much_waits_is_granted_on() {
     let output = run("
@@ -375,8 +377,9 @@ fn a_sender_that_says_that_too_much_waits_is_granted_on() {
     assert!(grants[0].contains("s1 19000") && grants[1].contains("s1 37000"), "{output}");
 }
 
-/// GRANT-18: a marked packet that left by a GRANT lowers what its sender may have on the way, to a half at first, and of others'
-/// nothing. What arrives makes room again. Unscheduled packets say nothing about the fabric.
+/// GRANT-18: a marked scheduled packet halves, at first, the bytes that its sender may have in
+/// flight, and leaves others unaffected. Arriving bytes make room again. Unscheduled packets carry
+/// no information about the fabric.
 #[test]
 fn marks_limit_what_their_sender_has_on_the_way() {
     let output = |config: &str| {
@@ -398,11 +401,12 @@ fn marks_limit_what_their_sender_has_on_the_way() {
     let usual = output("config informed_incoming=18000 max_incoming=68000");
     assert_eq!(usual, ["P 19000", "P 22000", "P 25000", "P 31000", "Q 10000"]);
     let heeding = output("config informed_incoming=18000 max_incoming=68000 marked_incoming=1500");
-    // 9,000 bytes may be on the way after the mark, and 6,000 are when 13,000 bytes have arrived.
+    // 9,000 bytes may be in flight after the mark, and 6,000 are when 13,000 bytes have arrived.
     assert_eq!(heeding, ["P 19000", "P 22000", "Q 19000"]);
 }
 
-/// The script of a message of 600,000 bytes whose scheduled packets are all marked: `steps` of 3,000 bytes.
+/// The script of a message of 600,000 bytes whose scheduled packets are all marked: `steps` of
+/// 3,000 bytes.
 fn marked(config: &str, steps: usize) -> String {
     let mut script = format!(
         "config informed_incoming=18000 max_incoming=68000 marked_incoming=1 {config}
@@ -416,15 +420,17 @@ fn marked(config: &str, steps: usize) -> String {
     script
 }
 
-/// GRANT-18: however many packets are marked, a sender has a step on the way, so that no message waits forever.
+/// GRANT-18: however many packets are marked, a sender has a step in flight, so that no message
+/// waits forever.
 #[test]
 fn a_sender_whose_packets_are_all_marked_is_granted_on() {
     let output = run(&marked("", 198));
     assert!(output.contains("GRANT s1 598000"), "{output}");
 }
 
-/// GRANT-18: a message whose sender says nothing is granted in longer steps (GRANT-7) than the least limit has room for: its steps are
-/// shorter then. (Found with retransmissions in an oversubscribed core, after which nothing was granted at all.)
+/// GRANT-18: a message whose sender reports no backlog is granted in longer steps (GRANT-7) than
+/// the smallest limit has room for: its steps are shorter then. (Found with retransmissions in an
+/// oversubscribed core, after which no message was granted anything.)
 #[test]
 fn a_step_of_a_sender_that_says_nothing_fits_into_its_limit() {
     let mut script = marked("grant_fifo_fraction=0", 30);
@@ -434,8 +440,8 @@ fn a_step_of_a_sender_that_says_nothing_fits_into_its_limit() {
     assert!(output.contains("GRANT s1 98500"), "{output}");
 }
 
-/// GRANT-20: the first GRANT of a long message to a receiver with `config`, on a link of 1 Gbit/s, after 200 messages of
-/// 1,000 bytes, one in each `gap`: the first half ends the time before them.
+/// GRANT-20: the first GRANT of a long message to a receiver with `config`, on a link of 1 Gbit/s,
+/// after 200 messages of 1,000 bytes, one in each `gap`: the first half ends the time before them.
 fn granted_after(config: &str, gap: &str) -> String {
     let mut script = format!(
         "config informed_incoming=18000 max_incoming=68000 cutoffs_interval_usecs=50 cutoffs_min_messages=100 {config}
@@ -452,8 +458,9 @@ fn granted_after(config: &str, gap: &str) -> String {
     grant.split_whitespace().nth(4).unwrap().to_owned()
 }
 
-/// GRANT-20: with one level, granted bytes get the part of the link that unscheduled ones leave. 1,122 bytes for each message
-/// in 15 us are 0.598 of 1 Gbit/s, and 0.402 are free; 10,000 bytes are on the way without them, and 1,000 at least.
+/// GRANT-20: with one level, granted bytes get the part of the link that unscheduled ones leave.
+/// 1,122 bytes for each message in 15 us are 0.598 of 1 Gbit/s, and 0.402 are free; 10,000 bytes
+/// are in flight without them, and at least 1,000.
 #[test]
 fn unscheduled_bytes_leave_less_on_the_way_if_there_is_one_level() {
     assert_eq!(granted_after("num_priorities=1", "15us"), "4148");

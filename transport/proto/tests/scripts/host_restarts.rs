@@ -1,11 +1,12 @@
-//! Client hosts of the kernel profile that were restarted. Source: HM `homa_utils.c` `homa_init`: a module counts its calls
-//! from 2, each time that it is loaded.
+//! Client hosts of the kernel profile that were restarted. Source: HM `homa_utils.c` `homa_init`: a
+//! module counts its calls from 2, each time that it is loaded.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// AMO-10: a packet without a version of the cutoffs, from a host that has known it for long, under an id that is not new.
-/// (The server took all calls of the new life for late duplicates, silently, until they had outrun those of the old one.)
+/// AMO-10: a packet without a version of the cutoffs, from a host that has had it for long, under
+/// an id that is not new. (The server took all calls of the new life for late duplicates, silently,
+/// until they had outrun the calls of the old one.)
 #[test]
 fn a_module_that_was_loaded_anew_is_served() {
     assert_snapshot!(run("
@@ -51,7 +52,7 @@ fn a_module_that_was_loaded_anew_is_served() {
     ");
 }
 
-/// AMO-10: what the old life has left ends; its replies do not become those of the new life.
+/// AMO-10: the remains of the old life end; its replies do not become replies of the new life.
 #[test]
 fn requests_of_the_old_life_end() {
     assert_snapshot!(run("
@@ -92,7 +93,8 @@ fn requests_of_the_old_life_end() {
     ");
 }
 
-/// AMO-7, AMO-10: copies of the first requests that come within a second are not taken for a restart.
+/// AMO-7, AMO-10: copies of the first requests that arrive within a second are not taken for a
+/// restart.
 #[test]
 fn late_copies_of_the_first_requests_are_not_executed() {
     assert_snapshot!(run("
@@ -171,7 +173,8 @@ fn the_same_id_with_other_contents_tells_a_restart() {
     ");
 }
 
-/// AMO-10, TIME-7: ids are forgotten when the last RESEND is long past: then a client that asks is asked to send its request.
+/// AMO-10, TIME-7: ids are forgotten when the last RESEND is long past: then a client that asks is
+/// asked to send its request.
 #[test]
 fn without_any_sign_the_ids_of_before_are_forgotten() {
     assert_snapshot!(run("

@@ -3,8 +3,8 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// AMO-7: no sessions: a request is executed at once; duplicates are recognised as long as the peer is
-/// known.
+/// AMO-7: no sessions: a request is executed at once; duplicates are recognised as long as the peer
+/// is known.
 #[test]
 fn requests_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -24,7 +24,7 @@ fn requests_in_the_kernel_profile() {
     ");
 }
 
-/// Calls: even ids, no question asked; the answer to NEED_ACK is a full ACK.
+/// Calls: even ids, no question; the answer to NEED_ACK is a full ACK.
 #[test]
 fn calls_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -45,9 +45,9 @@ fn calls_in_the_kernel_profile() {
     ");
 }
 
-/// RPC-5: a server of the kernel never gives a response up that waits for grants
-/// (HM `homa_timer.c` `homa_timer_check_rpc`). Its client says that it is gone, and says it again when more of the
-/// response comes; what will be asked for by itself is left alone.
+/// RPC-5: a server of the kernel never gives up a response that waits for grants (HM `homa_timer.c`
+/// `homa_timer_check_rpc`). Its client reports that it has ended, and repeats that when more of the
+/// response arrives; bytes that the server will ask about anyway are ignored.
 #[test]
 fn a_cancelled_call_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -72,7 +72,8 @@ fn a_cancelled_call_in_the_kernel_profile() {
     ");
 }
 
-/// TIME-1, TIME-4, HM `homa_incoming.c` `homa_dispatch_pkts`: RPC_UNKNOWN does not count as a sign of life.
+/// TIME-1, TIME-4, HM `homa_incoming.c` `homa_dispatch_pkts`: RPC_UNKNOWN does not count as a sign
+/// of life.
 #[test]
 fn rpc_unknown_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -102,7 +103,7 @@ fn rpc_unknown_in_the_kernel_profile() {
     ");
 }
 
-/// There is no way to refuse: the server says nothing.
+/// The profile cannot express a refusal: the server sends nothing.
 #[test]
 fn an_abandoned_request_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -122,9 +123,9 @@ fn an_abandoned_request_in_the_kernel_profile() {
     ");
 }
 
-/// TIME-7: the kernel profile has no word for "finished". A client that receives RPC_UNKNOWN sends its request again;
-/// about a request that the application has abandoned it receives nothing, and gives up. (It used to receive
-/// RPC_UNKNOWN, and sent the request again and again.)
+/// TIME-7: the kernel profile cannot express "finished". A client that receives RPC_UNKNOWN sends
+/// its request again; about a request that the application has abandoned it receives no packet, and
+/// gives up. (It used to receive RPC_UNKNOWN, and sent the request again and again.)
 #[test]
 fn an_abandoned_request_is_not_answered_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -145,7 +146,8 @@ fn an_abandoned_request_is_not_answered_in_the_kernel_profile() {
     ");
 }
 
-/// AMO-7: a host is not forgotten while it asks for an abandoned request: otherwise the request would be unknown. (Seed 100444 of `--peer-model kernel`: it was asked for again, and executed twice.)
+/// AMO-7: a host is not forgotten while it asks for an abandoned request: otherwise the request
+/// would be unknown. (Seed 100444 of `--peer-model kernel`: it was sent again, and executed twice.)
 #[test]
 fn a_host_that_asks_is_not_forgotten_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -178,8 +180,8 @@ fn a_host_that_asks_is_not_forgotten_in_the_kernel_profile() {
     ");
 }
 
-/// RPC-13: the kernel profile has no word for a refusal either. (Its clients received RPC_UNKNOWN, sent the request
-/// again at once, and so on, as fast as the network went.)
+/// RPC-13: the kernel profile has no word for a refusal either. (Its clients received RPC_UNKNOWN,
+/// sent the request again at once, and so on, as fast as the network went.)
 #[test]
 fn a_request_too_many_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -219,8 +221,9 @@ fn an_older_word_for_everything() {
     ");
 }
 
-/// WIRE-26: a sender that announces no unscheduled bytes has the stripped module: it is granted nothing, told no
-/// cutoffs, and gets what it would have to be granted at once. What it is asked for again, it is asked briefly.
+/// WIRE-26: a sender that announces no unscheduled bytes has the stripped module: it receives no
+/// grants and no cutoffs, and is sent all bytes at once that others would be granted. RESENDs to it
+/// are short.
 #[test]
 fn a_stripped_client() {
     assert_snapshot!(run("
@@ -243,8 +246,8 @@ fn a_stripped_client() {
     ");
 }
 
-/// WIRE-26: a server with the stripped module shows itself by its first RESEND: from then on it is sent all of a
-/// message.
+/// WIRE-26: a server with the stripped module shows itself by its first RESEND: from then on it is
+/// sent all of a message.
 #[test]
 fn a_stripped_server() {
     assert_snapshot!(run("
@@ -269,8 +272,8 @@ fn a_stripped_server() {
     ");
 }
 
-/// WIRE-26: the same peer renewed: it grants, and is granted. PRIO-6: what has no limit is announced as the longest
-/// length that a signed field can name.
+/// WIRE-26: the same peer upgraded: it grants, and is granted. PRIO-6: an unlimited level is
+/// announced as the longest length that a signed field can hold.
 #[test]
 fn a_module_that_was_renewed() {
     assert_snapshot!(run("
@@ -289,9 +292,10 @@ fn a_module_that_was_renewed() {
     ");
 }
 
-/// HM `homa_incoming.c` `homa_data_pkt` and `homa_need_ack_pkt`: the kernel asks every millisecond for the ack of a
-/// response that it has sent. If there is no room for it here, it is asked to send it again when that may help, and not
-/// each time. (Found by the simulator: the link of a server with many such responses carried nothing else.)
+/// HM `homa_incoming.c` `homa_data_pkt` and `homa_need_ack_pkt`: the kernel asks every millisecond
+/// for the ack of a response that it has sent. If there is no room for it here, it is requested
+/// again when that may help, and not each time. (Found by the simulator: the link of a server with
+/// many such responses carried no other traffic.)
 #[test]
 fn a_response_without_room_is_not_asked_for_each_time() {
     assert_snapshot!(run("

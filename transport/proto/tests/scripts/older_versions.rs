@@ -1,10 +1,10 @@
-//! What becomes of an empty message at a peer of an older version. Requirements WIRE-31, WIRE-32.
+//! Empty messages at a peer of an older version. Requirements WIRE-31, WIRE-32.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// WIRE-32: a server of an older version drops an empty request as malformed, and then does not know it. The call fails
-/// instead of repeating the request forever.
+/// WIRE-32: a server of an older version drops an empty request as malformed, and then does not
+/// have it. The call fails instead of repeating the request forever.
 #[test]
 fn an_empty_request_to_an_older_server() {
     assert_snapshot!(run("
@@ -51,8 +51,9 @@ fn an_empty_request_to_an_older_server() {
     ");
 }
 
-/// WIRE-32, WIRE-33, with the packets of the version before (commit 187c057) as they were recorded: what it sent when it was
-/// called with an empty request by an unknown client, and what its client sends. The id is that of this script.
+/// WIRE-32, WIRE-33, with the packets of the previous version (commit 187c057) as recorded: its
+/// answer to an empty request of an unknown client, and its client's packets. The id is this
+/// script's.
 #[test]
 fn recorded_packets_of_an_older_version() {
     const UNKNOWN: &str = "0050000100000000ffffff135010000000000000396b98ef0579af73";
@@ -85,8 +86,8 @@ fn recorded_packets_of_an_older_version() {
     ");
 }
 
-/// WIRE-33: a call in a session of 48 bits takes no offer that repeats no claim: its id would be the only secret of the packet.
-/// Its response is taken as if there had been no offer.
+/// WIRE-33: a call in a session of 48 bits takes no offer that repeats no claim: its id would be
+/// the only secret of the packet. Its response is taken as if there had been no offer.
 #[test]
 fn an_offer_without_a_claim_for_a_call_in_a_long_session() {
     assert_snapshot!(run("
@@ -107,7 +108,7 @@ fn an_offer_without_a_claim_for_a_call_in_a_long_session() {
     ");
 }
 
-/// WIRE-33: in a session of 32 bits such an offer says that the older server was restarted.
+/// WIRE-33: in a session of 32 bits such an offer shows that the older server was restarted.
 #[test]
 fn an_offer_without_a_claim_for_a_call_in_a_short_session() {
     assert_snapshot!(run("

@@ -38,9 +38,9 @@ fn unscheduled_levels() {
     ");
 }
 
-/// PRIO-14, an attack: CUTOFFS without the session, with a session that was guessed, and as a client without a session.
-/// Until November 2026 one such packet put all messages to a peer on one level, and the true announcement, of the same
-/// version, never came again.
+/// PRIO-14, an attack: CUTOFFS without the session, with a guessed session, and as a client without
+/// a session. Until November 2026 one such packet put all messages to a peer on one level, and the
+/// true announcement, of the same version, was never sent again.
 #[test]
 fn forged_cutoffs_change_nothing() {
     assert_snapshot!(run("
@@ -147,7 +147,8 @@ fn fewer_levels() {
     ");
 }
 
-/// PRIO-16: messages that are longer than the peer's announcement says begin with 128 bytes, and wait for GRANTs.
+/// PRIO-16: messages longer than the peer's announced limit start with 128 bytes, and wait for
+/// GRANTs.
 #[test]
 fn long_messages_to_a_peer_with_one_level_begin_scheduled() {
     assert_snapshot!(run("
@@ -172,7 +173,8 @@ fn long_messages_to_a_peer_with_one_level_begin_scheduled() {
     ");
 }
 
-/// PRIO-16, PRIO-7: in the kernel profile level 0 takes messages of any length, whatever a host says.
+/// PRIO-16, PRIO-7: in the kernel profile level 0 takes messages of any length, whatever a host
+/// announces.
 #[test]
 fn a_kernels_lowest_cutoff_makes_no_message_wait() {
     let output = run("
@@ -184,7 +186,8 @@ fn a_kernels_lowest_cutoff_makes_no_message_wait() {
     assert!(output.contains("0..5000/5000") && !output.contains("0..128"), "{output}");
 }
 
-/// PRIO-16: a receiver with one level announces what may begin unscheduled, if senders say what waits and it learns.
+/// PRIO-16: a receiver with one level announces the length up to which messages may start
+/// unscheduled, if senders report their backlog and it learns.
 #[test]
 fn a_receiver_with_one_level_says_what_may_begin_unscheduled() {
     let announced = |config: &str| {
@@ -204,8 +207,8 @@ fn a_receiver_with_one_level_says_what_may_begin_unscheduled() {
     }
 }
 
-/// PRIO-15, WIRE-35: a request says how many bytes of its response may leave without a GRANT. One leaves in any case, and the
-/// usual ones at most.
+/// PRIO-15, WIRE-35: a request states how many bytes of its response may leave without a GRANT. One
+/// leaves in any case, and the usual ones at most.
 #[test]
 fn a_client_limits_what_a_response_begins_with() {
     let begins = |limit: &str| {

@@ -1,9 +1,9 @@
-//! Reports that packets do not reach a peer: hints, which are believed only if the peer stays silent.
+//! Reports that packets do not reach a peer: hints, accepted only if the peer stays silent.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// RPC-14: a forged ICMP packet ends nothing. The peer is asked at once, and answers.
+/// RPC-14: a forged ICMP packet ends no RPC. The peer is asked at once, and answers.
 #[test]
 fn a_peer_that_answers_is_reachable() {
     assert_snapshot!(run("
@@ -70,7 +70,7 @@ fn a_peer_that_is_heard_about_anything_is_reachable() {
     ");
 }
 
-/// RPC-14: a response is not forgotten for a report; its client is asked.
+/// RPC-14: a report does not drop a response; its client is asked.
 #[test]
 fn a_response_is_kept_while_its_client_answers() {
     assert_snapshot!(run("
@@ -97,7 +97,7 @@ fn a_response_is_kept_while_its_client_answers() {
     ");
 }
 
-/// RPC-14: a response to a client that has gone is dropped after two questions.
+/// RPC-14: a response to a client that has disappeared is dropped after two questions.
 #[test]
 fn a_response_is_dropped_when_its_client_has_gone() {
     assert_snapshot!(run("
@@ -121,7 +121,7 @@ fn a_response_is_dropped_when_its_client_has_gone() {
     ");
 }
 
-/// TIME-4: a packet that the own firewall drops is lost, and nothing else happens.
+/// TIME-4: a packet dropped by the local firewall is lost, without further effect.
 #[test]
 fn a_packet_that_the_firewall_drops_is_lost() {
     assert_snapshot!(run("
@@ -155,7 +155,7 @@ fn a_packet_that_the_firewall_drops_is_lost() {
     ");
 }
 
-/// TIME-4: if nothing passes until the call is given up, the failure names the firewall.
+/// TIME-4: if no packet passes until the call is given up, the failure names the firewall.
 #[test]
 fn a_firewall_that_drops_everything_is_named() {
     assert_snapshot!(run("

@@ -4,8 +4,8 @@ use crate::script::{converse, run};
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
 
-/// TIME-3, HM `homa_timer.c` `homa_timer_check_rpc`: after 5 ms of silence the response is asked for, and again every 5
-/// ms.
+/// TIME-3, HM `homa_timer.c` `homa_timer_check_rpc`: after 5 ms of silence the response is
+/// requested, and again every 5 ms.
 #[test]
 fn a_silent_server_is_asked() {
     assert_snapshot!(run("
@@ -24,7 +24,8 @@ fn a_silent_server_is_asked() {
     ");
 }
 
-/// TIME-5, HM `homa_incoming.c` `homa_request_retrans`: one RESEND per gap and one for the tail up to what is granted.
+/// TIME-5, HM `homa_incoming.c` `homa_request_retrans`: one RESEND per gap and one for the tail up
+/// to the granted limit.
 #[test]
 fn each_gap_is_asked_for() {
     assert_snapshot!(run("
@@ -43,7 +44,8 @@ fn each_gap_is_asked_for() {
     ");
 }
 
-/// HM `homa_incoming.c` `homa_request_retrans`: nothing of the response has come: everything.
+/// HM `homa_incoming.c` `homa_request_retrans`: no packet of the response has arrived: everything
+/// is requested.
 #[test]
 fn nothing_has_come() {
     assert_snapshot!(run("
@@ -107,8 +109,8 @@ fn a_resend_before_the_reply() {
     ");
 }
 
-/// SEND-7, TIME-7, HM `homa_outgoing.c` `homa_resend_data`, `homa_incoming.c` `homa_resend_pkt`: whole packets of the
-/// first transmission, marked, with the range's end in `incoming`.
+/// SEND-7, TIME-7, HM `homa_outgoing.c` `homa_resend_data`, `homa_incoming.c` `homa_resend_pkt`:
+/// whole packets of the first transmission, marked, with the range's end in `incoming`.
 #[test]
 fn bytes_are_sent_again() {
     assert_snapshot!(run("
@@ -135,8 +137,8 @@ fn bytes_are_sent_again() {
     ");
 }
 
-/// TIME-17: bytes that were sent again twice and do not arrive are sent packet by packet, and twice as many as have arrived once
-/// some do.
+/// TIME-17: bytes that were sent again twice and do not arrive are sent packet by packet, and twice
+/// as many as have arrived once some do.
 #[test]
 fn bytes_that_do_not_arrive_are_sent_packet_by_packet() {
     assert_snapshot!(run("
@@ -181,7 +183,8 @@ fn bytes_that_do_not_arrive_are_sent_packet_by_packet() {
     ");
 }
 
-/// TIME-7, HM `homa_incoming.c` `homa_resend_pkt`: a range that was never granted means that the GRANT was lost.
+/// TIME-7, HM `homa_incoming.c` `homa_resend_pkt`: a range that was never granted means that the
+/// GRANT was lost.
 #[test]
 fn a_lost_grant_is_assumed() {
     assert_snapshot!(run("
@@ -204,7 +207,7 @@ fn a_lost_grant_is_assumed() {
     ");
 }
 
-/// BAD-7, HM `homa_incoming.c` `homa_resend_pkt`: a range outside of the message, and one of nothing
+/// BAD-7, HM `homa_incoming.c` `homa_resend_pkt`: a range outside of the message, and an empty one
 /// (docs/reference/homa-module.md, *Known holes*).
 #[test]
 fn ranges_that_make_no_sense() {
@@ -248,7 +251,8 @@ fn busy_resets_the_silence() {
     ");
 }
 
-/// TIME-2, HM `homa_timer.c` `homa_timer_check_rpc`: granted bytes that have not left are our own fault, not silence.
+/// TIME-2, HM `homa_timer.c` `homa_timer_check_rpc`: granted bytes that have not left are our own
+/// fault, not silence.
 #[test]
 fn bytes_that_have_not_left_are_not_silence() {
     assert_snapshot!(run("
@@ -272,8 +276,8 @@ fn bytes_that_have_not_left_are_not_silence() {
     ");
 }
 
-/// TIME-3, chosen by us: on a slow link a packet may wait for the 960,000 bytes before it, and is not requested
-/// meanwhile: 77 ms at 100 Mbit/s.
+/// TIME-3, chosen by us: on a slow link a packet may wait for the 960,000 bytes before it, and is
+/// not requested in that time: 77 ms at 100 Mbit/s.
 #[test]
 fn waiting_in_a_queue_is_not_silence() {
     assert_snapshot!(run("
@@ -290,7 +294,8 @@ fn waiting_in_a_queue_is_not_silence() {
     ");
 }
 
-/// TIME-2, HM `homa_timer.c` `homa_timer_check_rpc`: all granted bytes are here; it is our turn to grant.
+/// TIME-2, HM `homa_timer.c` `homa_timer_check_rpc`: all granted bytes are here; it is our turn to
+/// grant.
 #[test]
 fn waiting_for_our_own_grants_is_not_silence() {
     assert_snapshot!(run("
@@ -312,8 +317,8 @@ fn waiting_for_our_own_grants_is_not_silence() {
     ");
 }
 
-/// TIME-6, described in HM `protocol.md` and enforced by no code: one burst of RESENDs per peer at a
-/// time.
+/// TIME-6, described in HM `protocol.md` and enforced by no code: one burst of RESENDs per peer at
+/// a time.
 #[test]
 fn one_burst_of_resends_per_peer() {
     assert_snapshot!(run("
@@ -341,8 +346,9 @@ fn one_burst_of_resends_per_peer() {
     ");
 }
 
-/// TIME-4: many calls to a server that has ended have few turns to ask (TIME-6), and end with the timeout all the same. A sign
-/// of life in between begins it anew. (With 1,500 calls they ended after 7 s instead of 0.4 s: seed 559.)
+/// TIME-4: many calls to a server that has ended rarely have a turn to ask (TIME-6), and end with
+/// the timeout all the same. A sign of life in between restarts it. (With 1,500 calls they ended
+/// after 7 s instead of 0.4 s: seed 559.)
 #[test]
 fn many_calls_to_a_silent_server_end_with_the_timeout() {
     let calls = "call P 10\n".repeat(400);
@@ -356,7 +362,8 @@ fn many_calls_to_a_silent_server_end_with_the_timeout() {
     assert_eq!(ended("P: BUSY c400\n+60ms\nlive\n+100ms"), [0, 0, 400]);
 }
 
-/// TIME-4: each of them would have a GRANT in turn, and wait for the timeout. A client that answers for one of them is there.
+/// TIME-4: each of them would have a GRANT in turn, and wait for the timeout. A client that answers
+/// for one of them is alive.
 #[test]
 fn requests_that_wait_for_grants_of_a_client_that_has_gone_end_with_the_timeout() {
     let requests: String =
@@ -373,8 +380,8 @@ fn requests_that_wait_for_grants_of_a_client_that_has_gone_end_with_the_timeout(
     assert!(answered > Some(20), "only those that were asked about have ended: {answered:?}");
 }
 
-/// TIME-3, TIME-11, HM `perf.txt`: the floor is milliseconds; a peer with a long round-trip time has a longer
-/// RTO. The time until it offers a session is what is measured.
+/// TIME-3, TIME-11, HM `perf.txt`: the floor is milliseconds; a peer with a long round-trip time
+/// has a longer RTO. The time until it offers a session is what is measured.
 #[test]
 fn the_rto_grows_with_the_round_trip_time() {
     assert_snapshot!(run("
@@ -399,8 +406,8 @@ fn the_rto_grows_with_the_round_trip_time() {
     ");
 }
 
-/// TIME-11: a first GRANT that is late has waited for shorter messages. (It used to count, so that losses were
-/// requested later and later while many messages waited, which made GRANTs even later.)
+/// TIME-11: a first GRANT that is late has waited for shorter messages. (It used to count, so that
+/// losses were requested later and later while many messages waited, which made GRANTs even later.)
 #[test]
 fn the_rto_does_not_grow_with_the_wait_for_a_grant() {
     assert_snapshot!(run("
@@ -433,7 +440,7 @@ fn the_rto_does_not_grow_with_the_wait_for_a_grant() {
     ");
 }
 
-/// A retransmission does not wait for grants, but it is bounded and at the level asked for.
+/// A retransmission does not wait for grants, but it is bounded and at the requested level.
 #[test]
 fn the_response_is_sent_again() {
     assert_snapshot!(run("
@@ -464,8 +471,9 @@ fn the_response_is_sent_again() {
     ");
 }
 
-/// TIME-6: each call asks in its turn. Found by the swarm: with thousands of calls to a busy server the first ones had the
-/// places of each burst, and what the last ones lacked never came.
+/// TIME-6: each call asks in its turn. Found by the swarm: with thousands of calls to a busy server
+/// the first ones took the places of each burst, and the missing bytes of the last ones never
+/// arrived.
 #[test]
 fn no_call_waits_forever_for_its_turn_to_ask() {
     const CALLS: usize = 2_000;

@@ -1,11 +1,12 @@
-//! What a peer learns about the random numbers of an endpoint. Requirement AMO-9.
+//! Random numbers of an endpoint, as far as they reach a peer. Requirement AMO-9.
 
 use apus_proto::{Call, Config, Instant, Payload, Profile, Transport};
 use apus_wire::Packet;
 use std::net::SocketAddr;
 
-/// AMO-9: a server that is called once learns an incarnation and an id. Until November 2026 both were consecutive outputs
-/// of SplitMix64, which is a bijection: the id gave the state of the generator, and with it the ids towards all servers.
+/// AMO-9: a server that is called once receives an incarnation and an id. Until November 2026 both
+/// were consecutive outputs of SplitMix64, which is a bijection: the id gave the state of the
+/// generator, and with it the ids towards all servers.
 #[test]
 fn a_server_that_is_called_cannot_compute_the_secret_of_its_client() {
     for seed in 0..64 {
@@ -59,7 +60,7 @@ fn splitmix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The state after which SplitMix64 gives `output`.
+/// The state that makes SplitMix64 return `output`.
 fn unmix(output: u64) -> u64 {
     let mut z = output ^ (output >> 31) ^ (output >> 62);
     z = z.wrapping_mul(0x3196_42b2_d24d_8ec3);

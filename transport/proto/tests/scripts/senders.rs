@@ -1,10 +1,10 @@
-//! What is reported of each peer whose messages are arriving: credit, the part in use, and what it says about its backlog.
+//! Reports about each peer with arriving messages: credit, the part in use, and its backlog.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// GRANT-15: the credit is the window, which shrinks by what waits at the sender beyond a step. What is granted already
-/// stays granted.
+/// GRANT-15: the credit is the window, which shrinks by the sender's backlog beyond a step. Granted
+/// bytes stay granted.
 #[test]
 fn the_credit_of_a_busy_sender_shrinks() {
     assert_snapshot!(run("
@@ -38,7 +38,8 @@ fn the_credit_of_a_busy_sender_shrinks() {
     ");
 }
 
-/// Without `informed_incoming`, the credit is the window of GRANT-4, and what a sender says is not kept.
+/// Without `informed_incoming`, the credit is the window of GRANT-4, and the reported backlog is
+/// not kept.
 #[test]
 fn senders_are_reported_without_what_they_say_as_well() {
     assert_snapshot!(run("
@@ -64,7 +65,8 @@ fn senders_are_reported_without_what_they_say_as_well() {
     ");
 }
 
-/// One message is active at a time, here the shorter one. The credit of the other one is what it was granted before.
+/// One message is active at a time, here the shorter one. The credit of the other one is its
+/// earlier grant.
 #[test]
 fn messages_of_a_peer_add_up() {
     assert_snapshot!(run("
@@ -112,8 +114,8 @@ fn those_with_the_most_on_the_way_are_first_and_all_are_counted() {
     ");
 }
 
-/// GRANT-10: a silent sender has given back what it was granted. A message that is complete is reported no more, and one of
-/// one packet never is.
+/// GRANT-10: a silent sender has returned its grants. A complete message is no longer reported, and
+/// a message of one packet never is.
 #[test]
 fn silent_senders_have_no_credit_and_complete_messages_are_not_counted() {
     let output = run("
@@ -135,7 +137,7 @@ fn silent_senders_have_no_credit_and_complete_messages_are_not_counted() {
     }
 }
 
-/// Marks are those of the sender's packets, whatever message they belong to; no others count, and complete messages do.
+/// Marks count for the sender of the packets, in any of its messages, also complete ones.
 #[test]
 fn marks_are_counted_for_each_sender() {
     assert_snapshot!(run("

@@ -1,6 +1,5 @@
-//! Who sends first: SRPT, the oldest message's share, the pacer.
-//! Source: docs/reference/homa-module.md, *Pacing and NIC queues* and
-//! *Unscheduled bytes and cutoffs*.
+//! Order of transmission: SRPT, the oldest message's share, the pacer. Source:
+//! docs/reference/homa-module.md, *Pacing and NIC queues* and *Unscheduled bytes and cutoffs*.
 
 use crate::script::run;
 use insta::assert_snapshot;
@@ -137,7 +136,8 @@ fn bursts() {
     ");
 }
 
-/// SEND-11, WIRE-34: a message that is granted while others go first sends one packet before its turn.
+/// SEND-11, WIRE-34: a message that is granted while others go first sends one packet before its
+/// turn.
 #[test]
 fn a_granted_message_tells_that_it_waits() {
     let order = |config: &str, length: u32| {
@@ -161,8 +161,8 @@ fn a_granted_message_tells_that_it_waits() {
     assert_eq!(order("informed_incoming=18000", 17_000), "QQQQQQQPP", "it is nearly sent");
 }
 
-/// SEND-11. (A message that was granted before and after the packet for its age sent three packets before its turn;
-/// seed 211484681421668.)
+/// SEND-11. (A message that was granted before and after the packet for its age sent three packets
+/// before its turn; seed 211484681421668.)
 #[test]
 fn a_message_is_not_early_after_a_packet_for_its_age() {
     let output = run("

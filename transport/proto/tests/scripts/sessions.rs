@@ -1,10 +1,11 @@
-//! Packets that do not show the session of what they are about: off-path hosts send such with any source address.
+//! Packets without the session of their RPC: off-path hosts send such with any source address.
 //! Requirement BAD-8.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Each kind of packet about a live call, with every session but the right one, from the server's address.
+/// Each kind of packet about a live call, with every session but the right one, from the server's
+/// address.
 #[test]
 fn about_a_call() {
     assert_snapshot!(run("
@@ -135,8 +136,8 @@ fn about_a_call_that_has_ended() {
     ");
 }
 
-/// RPC_UNKNOWN repeats the session of the RESEND that it answers, and so tells a forger nothing. A refusal states the session
-/// that the server knows.
+/// RPC_UNKNOWN repeats the session of the RESEND that it answers, so it reveals nothing to a
+/// forger. A refusal states the server's session.
 #[test]
 fn what_an_answer_says_about_sessions() {
     assert_snapshot!(run("
@@ -162,8 +163,9 @@ fn what_an_answer_says_about_sessions() {
     ");
 }
 
-/// AMO-1: a client that has forgotten its session, and sends a request again that was finished in it, is offered the session: only in
-/// it can the client learn that the request is finished. A late duplicate is dropped. (It asked and sent without end: seed 1237.)
+/// AMO-1: a client that has forgotten its session, and sends a request again that was finished in
+/// it, is offered the session: only in it can the client be notified that the request is finished.
+/// A late duplicate is dropped. (It asked and sent without end: seed 1237.)
 #[test]
 fn a_finished_request_of_a_client_without_its_session() {
     assert_snapshot!(run("
@@ -193,8 +195,9 @@ fn a_finished_request_of_a_client_without_its_session() {
     ");
 }
 
-/// AMO-4, TIME-12: the requests of an earlier life end a few at a time, and their client is asked for nothing meanwhile. (A server
-/// with 2,000 of them asked for the acks of half, in a session that the client does not know: sealed seed 844 of the swarm.)
+/// AMO-4, TIME-12: the requests of an earlier life end a few at a time, and their client is asked
+/// nothing in the meantime. (A server with 2,000 of them asked for the acks of half, in a session
+/// that the client does not have: sealed seed 844 of the swarm.)
 #[test]
 fn requests_of_an_earlier_life_ask_for_nothing() {
     assert_snapshot!(run("

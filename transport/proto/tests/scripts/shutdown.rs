@@ -1,10 +1,11 @@
-//! The end of an endpoint, and ends that the network reports. Source: HM `homa_rpc.c` `homa_abort_rpcs`,
-//! `homa_sock.c` `homa_sock_shutdown`.
+//! The end of an endpoint, and ends that the network reports. Source: HM `homa_rpc.c`
+//! `homa_abort_rpcs`, `homa_sock.c` `homa_sock_shutdown`.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// RPC-12, HM `homa_sock.c` `homa_sock_shutdown`, ours with a word to the peers: everything ends at once and honestly.
+/// RPC-12, HM `homa_sock.c` `homa_sock_shutdown`, ours with a word to the peers: everything ends at
+/// once and honestly.
 #[test]
 fn an_endpoint_shuts_down() {
     assert_snapshot!(run("
@@ -46,7 +47,7 @@ fn an_endpoint_shuts_down() {
     ");
 }
 
-/// AMO-5: late duplicates of what was executed are not called "not executed".
+/// AMO-5: late duplicates of executed requests are not called "not executed".
 #[test]
 fn what_was_executed_is_not_refused() {
     assert_snapshot!(run("
@@ -81,7 +82,7 @@ fn what_was_executed_is_not_refused() {
     ");
 }
 
-/// AMO-5: a server that does not know the call's session cannot know what an earlier life of it did.
+/// AMO-5: a server without the call's session has no information about an earlier life.
 #[test]
 fn a_refusal_by_another_life_of_the_server_promises_nothing() {
     assert_snapshot!(run("
@@ -107,8 +108,8 @@ fn a_refusal_by_another_life_of_the_server_promises_nothing() {
     ");
 }
 
-/// RPC-14, HM `homa_rpc.c` `homa_abort_rpcs`, `homa_incoming.c` `homa_dispatch_pkts`: the port is closed: every RPC
-/// with that peer ends, the others continue.
+/// RPC-14, HM `homa_rpc.c` `homa_abort_rpcs`, `homa_incoming.c` `homa_dispatch_pkts`: the port is
+/// closed: every RPC with that peer ends, the others continue.
 #[test]
 fn a_closed_port() {
     assert_snapshot!(run("

@@ -1,6 +1,6 @@
 //! Which packets may leave from other ports than their sender's. Requirements SEND-15 and WIRE-36.
 
-use apus_proto::{Call, Config, Event, Instant, Payload, Profile, Transport};
+use apus_proto::{Call, Config, Datagram, Event, Instant, Payload, Profile, Transport};
 use apus_wire::{Body, Features, Header, Packet};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ const LENGTH: usize = 300_000;
 /// The DATA packet that is lost, in each direction.
 const LOST: usize = 150;
 
-/// A packet that left, and what its header says about spraying.
+/// A packet that left, with its statements about spraying.
 struct Sent {
     by_client: bool,
     /// The first byte, and whether it was sent again, of DATA; `None` of other packets.
@@ -21,14 +21,14 @@ struct Sent {
     unscheduled: u32,
 }
 
-/// Two endpoints, and the port from which the server receives what the client sends.
+/// Two endpoints, and the port that the server sees as the client's.
 struct Pair {
     ends: [Transport; 2],
     seen_as: [SocketAddr; 2],
     now: Instant,
     sent: Vec<Sent>,
     datas: [usize; 2],
-    /// Whether a filter drops what leaves from other ports.
+    /// Whether a filter drops packets from other ports.
     is_filtered: bool,
 }
 
@@ -100,7 +100,8 @@ impl Pair {
             self.sent.push(sent);
             self.datas[from] += usize::from(is_first_data);
             if !(is_dropped || is_first_data && self.datas[from] == LOST) {
-                self.ends[1 - from].handle_datagram(self.now, self.seen_as[from], &bytes);
+                self.ends[1 - from]
+                    .handle_datagram(self.now, Datagram::new(self.seen_as[from], &bytes));
             }
         }
     }
@@ -119,8 +120,8 @@ impl Sent {
     }
 }
 
-/// What leaves by a GRANT is sprayed if both ends are set up for it, until something of its message is sent again: nothing that leaves unscheduled, and
-/// no control packet.
+/// Scheduled packets are sprayed if both ends are configured for it, until a retransmission of
+/// their message: no unscheduled packets, and no control packets.
 #[test]
 fn what_leaves_by_a_grant_is_sprayed() {
     let sent = Pair::new([4, 1], 1).exchange();
@@ -140,7 +141,8 @@ fn what_leaves_by_a_grant_is_sprayed() {
     }
 }
 
-/// A filter that drops all of it costs each message what is on its way until something is sent again, once.
+/// A filter that drops all of them costs each message its bytes in flight until the first
+/// retransmission, once.
 #[test]
 fn a_filter_costs_a_message_one_resend_interval() {
     let mut pair = Pair::new([4, 4], 1);
@@ -158,7 +160,7 @@ fn a_filter_costs_a_message_one_resend_interval() {
     }
 }
 
-/// An endpoint that is not set up for it says and sends what it did before.
+/// An endpoint that is not configured for it behaves as before.
 #[test]
 fn an_end_that_is_not_set_up_prevents_it() {
     for spray_ports in [[0, 0], [4, 0], [0, 4]] {
@@ -172,8 +174,8 @@ fn an_end_that_is_not_set_up_prevents_it() {
     }
 }
 
-/// A network that translates a client's port would drop what the server sends from others, and takes what the client sends from
-/// others for other clients.
+/// A network that translates a client's port would drop the server's packets from other ports, and
+/// take the client's packets from other ports for other clients.
 #[test]
 fn a_peer_whose_port_is_translated_is_not_sprayed() {
     let sent = Pair::new([4, 4], 40_001).exchange();

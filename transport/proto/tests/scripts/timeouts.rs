@@ -1,11 +1,11 @@
-//! Silence until the end: abort, NEED_ACK, vanished clients. Source: HM `homa_timer.c` `homa_timer_check_rpc`,
-//! `homa_incoming.c` `homa_need_ack_pkt`.
+//! Silence until the end: abort, NEED_ACK, vanished clients. Source: HM `homa_timer.c`
+//! `homa_timer_check_rpc`, `homa_incoming.c` `homa_need_ack_pkt`.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// TIME-4, HM `homa_timer.c` `homa_timer_check_rpc`: the peer is silent although it was asked: the call fails, and says
-/// what is known.
+/// TIME-4, HM `homa_timer.c` `homa_timer_check_rpc`: the peer does not answer requests: the call
+/// fails, with its execution status.
 #[test]
 fn a_dead_server() {
     assert_snapshot!(run("
@@ -30,7 +30,7 @@ fn a_dead_server() {
     ");
 }
 
-/// TIME-16: the ticks of an endpoint begin with its first call, not with its clock.
+/// TIME-16: the ticks of an endpoint start with its first call, not with its clock.
 #[test]
 fn endpoints_do_not_ask_in_step() {
     assert_snapshot!(run("
@@ -48,7 +48,7 @@ fn endpoints_do_not_ask_in_step() {
     ");
 }
 
-/// AMO-5: a server that never asked for confirmation cannot have executed anything.
+/// AMO-5: a server that never asked for confirmation cannot have executed any request.
 #[test]
 fn a_server_that_never_was_there() {
     assert_snapshot!(run("
@@ -66,7 +66,7 @@ fn a_server_that_never_was_there() {
     ");
 }
 
-/// AMO-5: the response had begun.
+/// AMO-5: the response had started.
 #[test]
 fn a_server_that_dies_while_it_responds() {
     assert_snapshot!(run("
@@ -110,8 +110,8 @@ fn after_a_long_sleep_the_peer_is_asked_first() {
     ");
 }
 
-/// TIME-4: a peer that was stopped together with this endpoint has the whole timeout to respond, and not only the time of
-/// three RESENDs.
+/// TIME-4: a peer that was stopped together with this endpoint has the whole timeout to respond,
+/// and not only the time of three RESENDs.
 #[test]
 fn the_time_of_a_stop_is_no_silence() {
     assert_snapshot!(run("
@@ -139,8 +139,8 @@ fn the_time_of_a_stop_is_no_silence() {
     ");
 }
 
-/// HM `homa_timer.c` `homa_timer_check_rpc` at the server: part of a request is given up. It was not executed, and may
-/// come again.
+/// HM `homa_timer.c` `homa_timer_check_rpc` at the server: part of a request is given up. It was
+/// not executed, and may be sent again.
 #[test]
 fn a_client_that_dies_while_it_sends() {
     assert_snapshot!(run("
@@ -163,8 +163,8 @@ fn a_client_that_dies_while_it_sends() {
     ");
 }
 
-/// TIME-9, HM `homa_timer.c` `homa_timer_check_rpc`: a response that is not acknowledged is asked about, less and less
-/// often.
+/// TIME-9, HM `homa_timer.c` `homa_timer_check_rpc`: NEED_ACKs about an unacknowledged response
+/// follow at growing intervals.
 #[test]
 fn a_response_without_ack() {
     assert_snapshot!(run("
@@ -185,8 +185,8 @@ fn a_response_without_ack() {
     ");
 }
 
-/// TIME-9, HM `homa_timer.c` `homa_timer_check_rpc`, chosen by us: the response for a client that has vanished is not
-/// kept forever.
+/// TIME-9, HM `homa_timer.c` `homa_timer_check_rpc`, chosen by us: the response for a client that
+/// has vanished is not kept forever.
 #[test]
 fn a_vanished_client() {
     assert_snapshot!(run("
@@ -241,8 +241,8 @@ fn a_client_that_vanishes_without_granting() {
     ");
 }
 
-/// TIME-10, HM `homa_incoming.c` `homa_need_ack_pkt`: the call is over, or was never made: ACK, with what else waits
-/// for that server.
+/// TIME-10, HM `homa_incoming.c` `homa_need_ack_pkt`: the call is over, or was never made: ACK,
+/// with the other acks for that server.
 #[test]
 fn need_ack_for_a_finished_call() {
     assert_snapshot!(run("
@@ -272,7 +272,8 @@ fn need_ack_for_a_finished_call() {
     ");
 }
 
-/// TIME-10, HM `homa_incoming.c` `homa_need_ack_pkt`: the response is incomplete: RESENDs. Nothing is missing: BUSY.
+/// TIME-10, HM `homa_incoming.c` `homa_need_ack_pkt`: the response is incomplete: RESENDs. No bytes
+/// are missing: BUSY.
 #[test]
 fn need_ack_for_an_incomplete_call() {
     assert_snapshot!(run("
@@ -311,7 +312,7 @@ fn need_ack_for_an_incomplete_call() {
     ");
 }
 
-/// A client that asks again lives: the count of NEED_ACKs starts anew.
+/// A client that asks again is alive: the count of NEED_ACKs restarts.
 #[test]
 fn a_client_that_asks_again_lives() {
     assert_snapshot!(run("
@@ -341,7 +342,7 @@ fn a_client_that_asks_again_lives() {
     ");
 }
 
-/// TIME-13: idle peers are forgotten after two minutes, and nothing else was left of them.
+/// TIME-13: idle peers are forgotten after two minutes, without remains.
 #[test]
 fn idle_peers_are_forgotten() {
     assert_snapshot!(run("
@@ -361,8 +362,9 @@ fn idle_peers_are_forgotten() {
     ");
 }
 
-/// TIME-6: a server that asks about many calls at once gets one burst of RESENDs, and BUSY
-/// for the other calls. (Found by many receivers on a loaded machine: the burst's room went below zero.)
+/// TIME-6: a server that asks about many calls at once receives one burst of RESENDs, and BUSY for
+/// the other calls. (Found by many receivers on a loaded machine: the burst's room fell below
+/// zero.)
 #[test]
 fn need_acks_for_many_incomplete_calls() {
     let calls = "call P 10\n".repeat(66);

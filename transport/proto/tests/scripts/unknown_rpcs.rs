@@ -1,11 +1,11 @@
-//! RPC_UNKNOWN: what an end has lost. Source: docs/reference/homa-module.md, *Packets*.
+//! RPC_UNKNOWN: RPCs that an end has lost. Source: docs/reference/homa-module.md, *Packets*.
 
 use crate::script::{converse, run};
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
 
-/// TIME-8, HM `homa_incoming.c` `homa_rpc_unknown_pkt`: the server lost the request: it is sent again from its start,
-/// at the unscheduled level.
+/// TIME-8, HM `homa_incoming.c` `homa_rpc_unknown_pkt`: the server lost the request: it is sent
+/// again from its start, at the unscheduled level.
 #[test]
 fn a_server_that_lost_the_request() {
     assert_snapshot!(run("
@@ -30,8 +30,8 @@ fn a_server_that_lost_the_request() {
     ");
 }
 
-/// TIME-8, HM `homa_incoming.c` `homa_rpc_unknown_pkt`: a client that does not know the RPC any more frees the server's
-/// state.
+/// TIME-8, HM `homa_incoming.c` `homa_rpc_unknown_pkt`: a client that no longer has the RPC frees
+/// the server's state.
 #[test]
 fn a_client_that_lost_the_call() {
     assert_snapshot!(run("
@@ -54,8 +54,8 @@ fn a_client_that_lost_the_call() {
     ");
 }
 
-/// TIME-15: a client that does not know one request any more may have been restarted. Those that wait for grants are asked about
-/// once, without granting them one after the other.
+/// TIME-15: a client that disclaims one request may have been restarted. Its requests that wait for
+/// grants are asked about once, without granting them one after the other.
 #[test]
 fn a_client_that_lost_one_request_is_asked_about_the_others() {
     assert_snapshot!(run("
@@ -92,7 +92,8 @@ fn a_client_that_lost_one_request_is_asked_about_the_others() {
     ");
 }
 
-/// TIME-15: a BUSY shows that the client lives on, and had given up a single request. The others are not asked about.
+/// TIME-15: a BUSY shows that the client is alive, and had given up a single request. The others
+/// are not asked about.
 #[test]
 fn a_client_that_lost_one_request_and_knows_another() {
     assert_snapshot!(run("
@@ -119,8 +120,9 @@ fn a_client_that_lost_one_request_and_knows_another() {
     ");
 }
 
-/// TIME-15. Found by the swarm: with one message granted at a time, thousands of requests of a client that is gone were
-/// found one by one, a resend interval each, and a live call waited for seconds behind them.
+/// TIME-15. Found by the swarm: with one message granted at a time, thousands of requests of a
+/// vanished client were found one by one, a resend interval each, and a live call waited for
+/// seconds behind them.
 #[test]
 fn the_requests_of_a_client_that_is_gone_are_found_together() {
     const REQUESTS: usize = 800;

@@ -18,7 +18,7 @@ const HEARD: u8 = 2;
 /// Both marks.
 const ALL: u8 = USED | HEARD;
 
-/// The generation in which packets have been opened, and the keys for sealing in later ones.
+/// The highest generation opened so far, and the sealing keys of later generations.
 #[derive(Debug)]
 pub struct Phases {
     schedule: Mutex<Schedule>,

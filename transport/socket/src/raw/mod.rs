@@ -34,7 +34,7 @@
 //! - **RAW-1** The socket is open and has its filter before any peer learns the port, so the first
 //!   packet never reaches a host without the protocol (Rules for peers, item 18).
 //! - **RAW-2** A port, and a range of RPC ids ([`Raw::first_id`]), belong to one driver of the host
-//!   (network namespace) at a time, and leave nothing behind, however a process ends.
+//!   (network namespace) at a time, and are released however a process ends.
 //! - **RAW-3** No id is used twice on a host while the host runs; see `ids`.
 //!
 //! The parts common with UDP, and their invariants, are documented at the root of the crate.

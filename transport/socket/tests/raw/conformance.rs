@@ -44,7 +44,7 @@ impl Sockets {
             // limits.
             match &place {
                 DriverPlace::Cable(Pair { left: host, .. }) | DriverPlace::Loopback(host) => {
-                    host.enter()
+                    host.enter();
                 }
             }
             place

@@ -1,11 +1,11 @@
-//! Files are written in a folder in which other users have put links and files first.
+//! Files are written to a folder that already contains links and files of other users.
 
 use apus_trace::recorder;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 
-/// The attack: another user has put a link under each name that can be predicted: that of the file, and that of the
-/// unfinished file, which earlier versions wrote.
+/// The attack: another user has put a link under each predictable name: the name of the file, and
+/// the name of the unfinished file, which earlier versions wrote.
 #[test]
 fn a_trace_is_not_written_through_a_link() {
     let folder = tempfile::tempdir().unwrap();

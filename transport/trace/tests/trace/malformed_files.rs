@@ -25,7 +25,7 @@ fn error(bytes: &[u8]) -> String {
     read(bytes).unwrap_err().to_string()
 }
 
-/// Replaces a text of the head by another one of the same length.
+/// Replaces a text of the head by another text of the same length.
 fn replace(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();

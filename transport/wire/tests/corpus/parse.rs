@@ -1,9 +1,9 @@
-//! What holds for any bytes that are parsed as a packet.
+//! Properties of any bytes that are parsed as a packet.
 
 use apus_wire::{Body, HeaderBuffer, MAX_HEADER_LEN, MAX_PACKETS, Packet, Profile, announced_len};
 
-/// In both profiles: no panic (CODEC-1), data inside its message (CODEC-2), and what was understood is written
-/// and read again as the same.
+/// In both profiles: no panic (CODEC-1), data inside its message (CODEC-2), and a parsed packet is
+/// written and parsed again as the same.
 pub(crate) fn run(bytes: &[u8]) {
     packets(bytes);
     for profile in [Profile::Kernel, Profile::Udp] {
@@ -24,7 +24,8 @@ pub(crate) fn run(bytes: &[u8]) {
     }
 }
 
-/// A datagram ends after some packets, none of which is longer than announced, and at the first that is wrong (WIRE-29).
+/// A datagram ends after some packets, none of which is longer than announced, and at the first
+/// malformed one (WIRE-29).
 fn packets(datagram: &[u8]) {
     let packets: Vec<_> = Packet::all(Profile::Udp, datagram).collect();
     assert!((1..=MAX_PACKETS).contains(&packets.len()));

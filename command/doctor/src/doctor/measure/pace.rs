@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Duration;
 
-use apus_testbed::clock;
+use apus_measure::clock;
 
 /// Idle time before each measurement.
 const IDLE: Duration = Duration::from_millis(20);

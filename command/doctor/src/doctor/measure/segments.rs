@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{UdpGroSegment, UdpGsoSegment};
 
-use apus_testbed::clock;
+use apus_measure::clock;
 
 /// Payload of a packet in bytes. Chosen by us: fits into an Ethernet packet, and 40 fit into one call.
 const PAYLOAD: usize = 1_400;

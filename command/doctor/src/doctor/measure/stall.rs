@@ -1,9 +1,9 @@
-//! Time for which spinning threads are prevented from running.
+//! Stalls: how long spinning threads are prevented from running.
 
 use std::thread;
 use std::time::Duration;
 
-use apus_testbed::clock;
+use apus_measure::clock;
 
 /// Duration of the measurement. Chosen by us: several time slices of the scheduler.
 const PERIOD: Duration = Duration::from_millis(60);
@@ -14,9 +14,9 @@ const MAX_THREADS: usize = 64;
 /// CPU time of spinning threads.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::doctor) struct Stall {
-    /// Longest time for which a thread did not run, in microseconds.
+    /// Longest time that a thread did not run, in microseconds.
     pub(in crate::doctor) longest_us: f64,
-    /// Mean share of the time in which they ran.
+    /// Mean share of the time that they ran.
     pub(in crate::doctor) share: f64,
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{read, write};
 
-use apus_testbed::clock;
-use apus_testbed::machine;
+use apus_measure::clock;
+use apus_measure::machine;
 
 /// Number of measured wake-ups.
 const TIMES: usize = 100;

@@ -9,8 +9,8 @@ use nix::sys::socket::MsgFlags;
 
 use super::packet::{MIN_LEN, Observation, ProbeRequest, RequestKind};
 use super::socket::ClassSocket;
-use apus_testbed::clock;
-use apus_testbed::error::Error;
+use apus_measure::clock;
+use apus_measure::error::Error;
 
 /// Time limit for a response. Chosen by us: ten times what a datacenter and a sleeping thread need.
 const TIMEOUT: Duration = Duration::from_millis(150);
@@ -34,7 +34,7 @@ pub(super) enum ProbeResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProbeResponse {
     pub(super) observation: Observation,
-    /// Traffic class with which the response arrived.
+    /// Traffic class of the response on arrival.
     pub(super) class: u8,
     /// Nanoseconds from the request to the response.
     pub(super) time: u64,
@@ -156,7 +156,7 @@ impl ProbeClient {
     }
 }
 
-/// Returns a packet of `length` bytes that begins with the request.
+/// Returns a packet of `length` bytes that starts with the request.
 fn filled(request: &ProbeRequest, length: usize) -> Vec<u8> {
     let mut head = [0; MIN_LEN];
     request.emit(&mut head);
@@ -169,7 +169,7 @@ fn filled(request: &ProbeRequest, length: usize) -> Vec<u8> {
 mod tests {
     use super::super::Listener;
     use super::*;
-    use apus_testbed::process::Stop;
+    use apus_measure::process::Stop;
     use std::thread;
 
     #[test]

@@ -8,9 +8,9 @@ use nix::sys::socket::MsgFlags;
 
 use super::packet::{Observation, ProbeRequest, RequestKind};
 use super::socket::ClassSocket;
-use apus_bench::contenders::baseline::waiter::wake_on_stop;
-use apus_testbed::error::{Doing, Error};
-use apus_testbed::process::Stop;
+use apus_measure::error::{Doing, Error};
+use apus_measure::process::Stop;
+use apus_measure::process::wake_on_stop;
 
 /// Default port of a listener: the port after that of `apus serve`.
 pub const PORT: u16 = 4001;

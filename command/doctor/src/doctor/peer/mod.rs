@@ -1,4 +1,4 @@
-//! Path checks: what happens to packets on the way to a peer.
+//! Path checks: treatment of packets on the path to a peer.
 //!
 //! The peer runs `apus doctor --listen`, which reports traffic class and length of each packet, how many arrived in one
 //! call, and how many of a burst arrived at all. A peer that runs an apus service reveals less: the traffic class on
@@ -20,8 +20,8 @@ use nix::errno::Errno;
 
 use super::finding::{Finding, Measurement};
 use super::host::SystemFiles;
+use apus_measure::error::Error;
 use apus_report::stats::Spread;
-use apus_testbed::error::Error;
 use client::{ProbeClient, ProbeResult};
 
 /// Number of packets for the round-trip measurement.

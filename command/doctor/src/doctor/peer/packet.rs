@@ -51,7 +51,7 @@ pub(super) struct ProbeRequest {
 /// Properties of a request's packet, and counts of its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Observation {
-    /// Traffic class with which the request arrived.
+    /// Traffic class of the request on arrival.
     pub(super) class: u8,
     /// Length of the request in bytes.
     pub(super) length: u32,

@@ -11,7 +11,7 @@ use super::traffic_class::{classes, without_ecn};
 use crate::doctor::finding::{Finding, Measurement};
 use crate::doctor::host::SystemFiles;
 use crate::doctor::interface;
-use apus_testbed::error::Error;
+use apus_measure::error::Error;
 
 /// Packet length in bytes that every path carries: RFC 8200 section 5.
 const MIN_MTU: usize = 1_280;

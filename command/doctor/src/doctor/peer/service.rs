@@ -1,6 +1,6 @@
 //! Path checks with an apus service.
 //!
-//! Its responses reveal the traffic class on the way back, and whether long messages are delivered. Only a listener can
+//! Its responses reveal the traffic class on the return path, and whether long messages are delivered. Only a listener can
 //! report which classes arrive at the peer.
 
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use super::path::priority_fixes;
 use super::socket::ClassSocket;
 use super::traffic_class::without_ecn;
 use crate::doctor::finding::{Finding, Measurement};
-use apus_bench::contenders::apus::{Path, builder};
+use apus_measure::exchange::{Path, builder};
 use apus_report::stats::Spread;
 
 /// Number of short calls.
@@ -159,7 +159,7 @@ fn class_of_answer(peer: SocketAddr) -> Option<u8> {
 mod tests {
     use super::*;
     use crate::doctor::Severity;
-    use apus_bench::contenders::apus::{open, server};
+    use apus_measure::exchange::{open, server};
     use std::thread;
 
     #[test]

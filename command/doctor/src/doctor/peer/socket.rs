@@ -17,7 +17,7 @@ use rustix::net::sockopt::{
     set_ipv6_mtu_discover, set_socket_recv_buffer_size,
 };
 
-use apus_testbed::error::{Doing, Error};
+use apus_measure::error::{Doing, Error};
 
 /// Size of the receive buffer in bytes: the longest datagram, merged or not.
 const ROOM: usize = 1 << 16;
@@ -111,7 +111,7 @@ impl ClassSocket {
         sendmsg(self.socket.as_raw_fd(), &slices, &control, MsgFlags::empty(), to).map(drop)
     }
 
-    /// Sends one packet to `to`, from the address `from` at which the request arrived.
+    /// Sends one packet to `to`, from `from`, the address that received the request.
     pub(super) fn answer(
         &self,
         bytes: &[u8],
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// A host with several addresses, contacted at one that it does not use as source by default.
+    /// A host with several addresses, contacted at an address that is not its default source.
     #[test]
     fn responses_come_from_the_contacted_address() {
         for any in ["0.0.0.0:0", "[::]:0"] {

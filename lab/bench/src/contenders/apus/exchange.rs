@@ -1,36 +1,15 @@
-//! The contender apus: requests and replies between two endpoints.
+//! The contender apus: the exchange of [`apus_measure`].
 
 use std::net::SocketAddr;
 
-use apus::Bytes;
-use serde::{Deserialize, Serialize};
+use apus_measure::error::Error;
+use apus_measure::exchange::{Calls, Exchange, Path};
+use apus_measure::plan::{Plan, Side};
+use apus_measure::process::Control;
 
-use super::endpoint::{open_client, serve_at};
-use super::path::{Path, configured};
-use super::{client, engine_counters, path, server};
-use crate::contenders::contender::{Contender, Plan, Replies, Side};
-use apus_testbed::error::Error;
-use apus_testbed::process::Control;
+use crate::contenders::contender::Contender;
 
-/// Requests and replies between two endpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Apus {
-    /// Number of outstanding calls.
-    pub calls: Calls,
-    /// Path of the messages.
-    pub path: Path,
-}
-
-/// Number of outstanding calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Calls {
-    /// One: each call waits for its reply, and the server echoes.
-    OneByOne,
-    /// As many as the plan says; messages that are ready leave together.
-    Many(Replies),
-}
-
-impl Contender for Apus {
+impl Contender for Exchange {
     fn name(&self) -> &'static str {
         match self.path {
             Path::Udp | Path::Raw => "apus",
@@ -56,31 +35,10 @@ impl Contender for Apus {
     }
 
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
-        let endpoint =
-            serve_at(configured(&plan.settings, self.path.of(plan)).poll_mode(plan.poll), control)?;
-        match self.calls {
-            Calls::OneByOne => server::echo(&endpoint),
-            Calls::Many(Replies::Echo) => server::echo_together(&endpoint),
-            Calls::Many(Replies::Short) => return server::absorb(&endpoint, plan),
-        }?;
-        Ok(Side { counters: engine_counters::of(&endpoint), ..Side::default() })
+        Self::serve(self, plan, control)
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = open_client(
-            configured(&plan.settings, self.path.of(plan)).poll_mode(plan.poll),
-            control,
-        )?;
-        if self.path == Path::Local {
-            let request = Bytes::from_static(&[0]);
-            path::connect_local(&endpoint, || client::call(&endpoint, server, &request).map(drop))?;
-        }
-        let mut side = match self.calls {
-            Calls::OneByOne => client::one_by_one(&endpoint, server, plan, control.stop()),
-            Calls::Many(replies) => client::many(&endpoint, server, plan, replies, control.stop()),
-        }?;
-        path::check(self.path, &endpoint, side.messages)?;
-        side.counters = engine_counters::of(&endpoint);
-        Ok(side)
+        Self::drive(self, plan, server, control)
     }
 }

@@ -15,12 +15,13 @@ use apus_local::{
 };
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::exchange::Calls;
 use crate::contenders::baseline::unix::socket::reserve_address;
-use crate::contenders::baseline::waiter::wake_on_stop;
-use crate::contenders::contender::{Contender, Plan, Replies, Side};
-use crate::contenders::meter::Meter;
-use crate::contenders::ping_pong::ping_pong;
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::Calls;
+use apus_measure::meter::Meter;
+use apus_measure::ping_pong::ping_pong;
+use apus_measure::plan::{Plan, Replies, Side};
+use apus_measure::process::wake_on_stop;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};

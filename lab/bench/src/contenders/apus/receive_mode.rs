@@ -10,10 +10,10 @@ use std::thread;
 
 use apus::Engine;
 
-use super::endpoint::{open_client, serve_at};
-use super::path::{Path, configured};
-use super::{client, server};
-use crate::contenders::contender::{Contender, Plan, Replies, Side};
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::endpoint::{open_client, serve_at};
+use apus_measure::exchange::{Path, client, configured, server};
+use apus_measure::plan::{Plan, Replies, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 

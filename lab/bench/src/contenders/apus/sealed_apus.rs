@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
-use super::exchange::Apus;
-use crate::contenders::contender::{Contender, Plan, Side};
+use crate::contenders::contender::Contender;
 use crate::contenders::keys::ThrowAwayKeys;
+use apus_measure::exchange::Exchange;
+use apus_measure::plan::{Plan, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 
@@ -12,12 +13,13 @@ use apus_testbed::process::Control;
 ///
 /// The first call, which makes the handshake, is part of the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SealedApus(pub Apus);
+pub struct SealedApus(pub Exchange);
 
 impl SealedApus {
     fn plan(plan: &Plan) -> Plan {
         let mut sealed = plan.clone();
-        sealed.settings.security = plan.keys.as_ref().map(ThrowAwayKeys::security);
+        sealed.settings.security =
+            plan.keys.as_deref().map(|folder| ThrowAwayKeys::in_folder(folder).security());
         sealed
     }
 }

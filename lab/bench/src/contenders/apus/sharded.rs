@@ -12,13 +12,12 @@ use std::thread;
 
 use apus::{Bytes, CallOptions, Closed, Endpoint, OutgoingCall, PollMode};
 
-use super::client::expect_length;
-use super::endpoint::{serve_at, shut_down_on_stop};
-use super::engine_counters;
-use super::path::{Path, configured};
-use super::server;
-use crate::contenders::contender::{Contender, Plan, Side};
-use crate::contenders::meter::Meter;
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::client::expect_length;
+use apus_measure::exchange::endpoint::{serve_at, shut_down_on_stop};
+use apus_measure::exchange::{Path, configured, engine_counters, server};
+use apus_measure::meter::Meter;
+use apus_measure::plan::{Plan, Side};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Stop};

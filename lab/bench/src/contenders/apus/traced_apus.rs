@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 
 use apus::trace::{self, Sampling};
 
-use super::exchange::Apus;
-use crate::contenders::contender::{Contender, Plan, Side};
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::Exchange;
+use apus_measure::plan::{Plan, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 
@@ -15,7 +16,7 @@ use apus_testbed::process::Control;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedApus {
     /// The exchange.
-    pub exchange: Apus,
+    pub exchange: Exchange,
     /// Whether all RPCs are traced; otherwise none is.
     pub all: bool,
 }

@@ -20,9 +20,10 @@ use rustix::net::{
 use super::stream::server::accept;
 use super::unix::UnixKind;
 use super::unix::socket::{listen, open};
-use crate::contenders::contender::{Contender, Plan, Side};
-use crate::contenders::ping_pong::ping_pong;
+use crate::contenders::contender::Contender;
 use crate::contenders::shared_words::SharedWords;
+use apus_measure::ping_pong::ping_pong;
+use apus_measure::plan::{Plan, Side};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};
 

@@ -16,9 +16,11 @@ use rustix::net::{
     recvmsg, send, sendmsg_addr,
 };
 
-use super::waiter::{Waiter, wake_on_stop};
-use crate::contenders::contender::{Contender, Plan, Side};
-use crate::contenders::ping_pong::ping_pong;
+use super::waiter::Waiter;
+use crate::contenders::contender::Contender;
+use apus_measure::ping_pong::ping_pong;
+use apus_measure::plan::{Plan, Side};
+use apus_measure::process::wake_on_stop;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;
 

@@ -24,9 +24,11 @@ use std::ptr::from_ref;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use rustix::net::{SendFlags, recv, send};
 
-use super::waiter::{Waiter, wake_on_stop};
-use crate::contenders::contender::{Contender, Plan, Side};
-use crate::contenders::meter::Meter;
+use super::waiter::Waiter;
+use crate::contenders::contender::Contender;
+use apus_measure::meter::Meter;
+use apus_measure::plan::{Plan, Side};
+use apus_measure::process::wake_on_stop;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;

@@ -15,9 +15,11 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, connect, recv, recvfrom, send};
 
 use super::udp_gso::{open, set_udp_option};
-use super::waiter::{Waiter, wake_on_stop};
-use crate::contenders::contender::{Contender, Plan, Side};
-use crate::contenders::meter::Meter;
+use super::waiter::Waiter;
+use crate::contenders::contender::Contender;
+use apus_measure::meter::Meter;
+use apus_measure::plan::{Plan, Side};
+use apus_measure::process::wake_on_stop;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;

@@ -5,11 +5,10 @@ use std::os::fd::AsFd;
 use apus::PollMode;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, Shutdown, shutdown};
+use rustix::net::RecvFlags;
 
-use apus_testbed::clock;
-use apus_testbed::error::{Doing, Error};
-use apus_testbed::process::Stop;
+use apus_measure::clock;
+use apus_measure::process::Stop;
 
 /// Waits for a socket as a [`PollMode`] says, until the side is asked to stop.
 pub struct Waiter<'a> {
@@ -65,19 +64,4 @@ impl<'a> Waiter<'a> {
         }
         !self.stop.is_asked()
     }
-}
-
-/// Lets [`Stop::ask`] wake a thread that sleeps in a call on `socket`: the call returns with
-/// nothing or an error.
-pub fn wake_on_stop(socket: &impl AsFd, stop: &Stop) -> Result<(), Error> {
-    let socket = socket.as_fd().try_clone_to_owned().doing(|| "duplicate a socket".to_owned())?;
-    stop.wake_with(move || wake(&socket));
-    Ok(())
-}
-
-/// Wakes a thread that sleeps in a call on `socket`. The socket is useless afterwards.
-pub(crate) fn wake(socket: &impl AsFd) {
-    // For a datagram socket without a peer this fails with "not connected" but wakes the thread;
-    // Linux does so on purpose (`inet_shutdown`).
-    let _ = shutdown(socket, Shutdown::Both);
 }

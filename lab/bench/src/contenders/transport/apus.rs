@@ -19,8 +19,8 @@ use super::interface::{
     Client, Completions, Node, NodeOptions, Start, Transport, differs, payload,
 };
 use super::work::Work;
-use crate::contenders::apus::{Path, configured, server};
 use crate::contenders::keys::ThrowAwayKeys;
+use apus_measure::exchange::{Path, configured, server};
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 

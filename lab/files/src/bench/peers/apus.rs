@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use apus::PollMode;
 use apus_fs::status::{self, ClientStatus};
+use apus_measure::program;
 use apus_testbed::error::{Doing, Error};
 
 use super::{Peer, Site};
@@ -33,11 +34,13 @@ pub(in crate::bench) struct Apus {
 
 impl Apus {
     /// Serves a new directory and mounts it.
-    pub(in crate::bench) fn start(
-        site: &Site<'_>,
-        program: &Path,
-        poll: PollMode,
-    ) -> Result<Self, Error> {
+    pub(in crate::bench) fn start(site: &Site<'_>, poll: PollMode) -> Result<Self, Error> {
+        let program = program::beside("apus").ok_or_else(|| Error::Unavailable {
+            problem: "apus, which serves and mounts, is neither beside this program nor in PATH; install the \
+                      package apus, or build it in a checkout with `cargo install --path command/apus`"
+                .into(),
+            is_final: true,
+        })?;
         let folder = site.workspace.directory(&format!("apus-{}", site.name))?;
         let (export, mount_point) = (folder.join("export"), folder.join("mount"));
         for directory in [&export, &mount_point] {
@@ -61,7 +64,7 @@ impl Apus {
         let address = line.strip_prefix("listening on ");
         let address = address.ok_or_else(|| Error::Peer(format!("apus fs serve: {line}")))?;
         let mut peer = Self {
-            program: program.to_owned(),
+            program,
             client: site.client.clone(),
             poll,
             address: address.to_owned(),

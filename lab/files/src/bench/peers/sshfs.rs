@@ -36,8 +36,10 @@ pub(in crate::bench) struct Sshfs {
 impl Sshfs {
     /// Returns what is missing to measure it, and how to get it.
     pub(in crate::bench) fn missing() -> Option<String> {
-        let missing: Vec<_> =
-            PROGRAMS.iter().filter(|(name, _)| program::find(name).is_none()).collect();
+        let missing: Vec<_> = PROGRAMS
+            .iter()
+            .filter(|(name, _)| apus_measure::program::find(name).is_none())
+            .collect();
         let (names, mut packages): (Vec<_>, Vec<_>) = missing.into_iter().copied().unzip();
         packages.dedup();
         (!names.is_empty()).then(|| {
@@ -67,7 +69,7 @@ impl Sshfs {
         let option = |option: &str| [OsString::from("-o"), option.into()];
         let key = format!("IdentityFile={}", folder.join("user").display());
         let remote = format!("{}:{}", site.address, export.display());
-        let sshfs = program::find("sshfs").unwrap_or_default();
+        let sshfs = apus_measure::program::find("sshfs").unwrap_or_default();
         let mut mount = words(&site.client, [sshfs.as_os_str(), "-f".as_ref(), "-p".as_ref()]);
         mount.push(address.port().to_string().into());
         mount.extend(option(&key));
@@ -87,7 +89,7 @@ impl Sshfs {
     }
 
     fn serve(site: &Site<'_>, folder: &Path, address: SocketAddr) -> Result<Service, Error> {
-        let sshd = program::find("sshd").unwrap_or_default();
+        let sshd = apus_measure::program::find("sshd").unwrap_or_default();
         let own: [&OsStr; 5] =
             [sshd.as_os_str(), "-D".as_ref(), "-e".as_ref(), "-f".as_ref(), "/dev/null".as_ref()];
         let mut serve = words(&site.server, own);

@@ -28,7 +28,8 @@ use std::process::{Command, Stdio};
 use super::identity::Process;
 use super::layout::Layout;
 use super::spec::Spec;
-use crate::error::{Doing, Error, FabricError};
+use crate::fabric::error::FabricError;
+use apus_measure::error::{Doing, Error};
 use owner::{Answer, Order};
 use state::{Lookup, State};
 
@@ -53,7 +54,7 @@ pub fn up(program: &Path, name: &FabricName, spec: &Spec) -> Result<Layout, Erro
     spec.check()?;
     // Checked here, so that the message does not pass through the owner's answer.
     if matches!(state::find(name)?, Lookup::Starting | Lookup::Up(_)) {
-        return Err(Error::Fabric(FabricError::AlreadyUp { name: name.to_string() }));
+        return Err(FabricError::AlreadyUp { name: name.to_string() }.into());
     }
     let doing = || format!("start the owner of fabric `{name}`");
     let mut owner = Command::new(program)
@@ -100,11 +101,11 @@ fn owner_error(name: &FabricName, said: String) -> Error {
 pub fn find(name: &FabricName) -> Result<Layout, Error> {
     match state::find(name)? {
         Lookup::Up(state) => Ok(state.layout),
-        Lookup::Starting => Err(Error::Fabric(FabricError::Starting { name: name.to_string() })),
-        Lookup::Stale => Err(Error::Fabric(FabricError::Dead { name: name.to_string() })),
+        Lookup::Starting => Err(FabricError::Starting { name: name.to_string() }.into()),
+        Lookup::Stale => Err(FabricError::Dead { name: name.to_string() }.into()),
         Lookup::Absent => {
             let others = names()?.iter().map(ToString::to_string).collect();
-            Err(Error::Fabric(FabricError::NotUp { name: name.to_string(), others }))
+            Err(FabricError::NotUp { name: name.to_string(), others }.into())
         }
     }
 }
@@ -119,7 +120,7 @@ pub fn down(name: &FabricName) -> Result<Removal, Error> {
     match state::find(name)? {
         Lookup::Absent => Ok(Removal::Absent),
         Lookup::Stale => state::remove_stale(name).map(|()| Removal::Stale),
-        Lookup::Starting => Err(Error::Fabric(FabricError::Starting { name: name.to_string() })),
+        Lookup::Starting => Err(FabricError::Starting { name: name.to_string() }.into()),
         Lookup::Up(state) => {
             let State { owner, layout } = *state;
             owner.end()?;

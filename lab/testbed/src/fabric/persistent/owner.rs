@@ -12,11 +12,11 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 
 use super::state::{self, FabricName, State};
-use crate::error::{Doing, Error};
 use crate::fabric::identity::Process;
 use crate::fabric::layout::Layout;
 use crate::fabric::network::Fabric;
 use crate::fabric::spec::Spec;
+use apus_measure::error::{Doing, Error};
 
 /// Hidden first argument that makes a program the owner of a fabric.
 pub const OWNER: &str = "__fabric";

@@ -12,9 +12,10 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Doing, Error, FabricError};
+use crate::fabric::error::FabricError;
 use crate::fabric::identity::Process;
 use crate::fabric::layout::Layout;
+use apus_measure::error::{Doing, Error};
 
 /// Name of a persistent fabric: 1 to 32 letters, digits, `-` and `_`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -75,7 +76,7 @@ pub(super) fn lock(name: &FabricName) -> Result<StateLock, Error> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
-                return Err(Error::Fabric(FabricError::AlreadyUp { name: name.to_string() }));
+                return Err(FabricError::AlreadyUp { name: name.to_string() }.into());
             }
             Err(error) => return Err(error).doing(doing),
         }
@@ -116,7 +117,9 @@ pub(super) fn remove_stale(name: &FabricName) -> Result<(), Error> {
             Ok(())
         }
         // Another owner has locked the name since.
-        Err(Error::Fabric(FabricError::AlreadyUp { .. })) => Ok(()),
+        Err(error) if matches!(FabricError::of(&error), Some(FabricError::AlreadyUp { .. })) => {
+            Ok(())
+        }
         Err(error) => Err(error),
     }
 }
@@ -172,7 +175,7 @@ fn own(folder: &Path, user: u32) -> Result<(), Error> {
     if found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0 {
         return Ok(());
     }
-    Err(Error::Fabric(FabricError::ForeignFolder { folder: folder.to_owned() }))
+    Err(FabricError::ForeignFolder { folder: folder.to_owned() }.into())
 }
 
 impl fmt::Display for FabricName {

@@ -1,9 +1,8 @@
 //! Commands of the application: call, reply, cancel, abandon, cork.
 
 use super::root::Core;
-use crate::engine::calls::{Abandoned, Key};
-use crate::engine::local::LocalCallOptions;
-use crate::engine::message::{Origin, Taken};
+use crate::engine::paths::local::LocalCallOptions;
+use crate::engine::state::{Abandoned, Key, Origin, Taken};
 use crate::engine::tracer::stage;
 use crate::error::{CallError, ReplyError};
 use apus_local::{Pair, SendBatch};
@@ -47,8 +46,7 @@ pub(crate) struct NewCall<'a> {
     /// The cookie of a call whose completion any thread may receive; `None` if the caller waits for
     /// it.
     pub(crate) cookie: Option<u64>,
-    /// Time at which the application called, in ticks of the trace, if the call had to wait;
-    /// otherwise 0.
+    /// Time of the application's call, in ticks of the trace, if the call had to wait; otherwise 0.
     pub(crate) called: u64,
 }
 
@@ -66,7 +64,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// [`CallError`]: nothing was sent, and the payload is still the caller's.
+    /// [`CallError`]: the request was not sent, and the payload is still the caller's.
     pub(crate) fn call(
         &mut self,
         mut new: NewCall<'_>,
@@ -81,7 +79,7 @@ impl Core {
         let called = match self.call_locally(batch.as_mut(), &mut new) {
             Some(called) => called,
             None => {
-                // What follows may take the lock of the pair.
+                // The call over the network may take the lock of the pair.
                 finish(batch);
                 self.call_over_network(new)
             }
@@ -89,16 +87,16 @@ impl Core {
         called.map_err(CallError::Rejected)
     }
 
-    /// Returns the pair through which calls to `to` go now, to send several of them in one batch of it; `None` stands for
-    /// the network. What a cork holds back leaves before them.
+    /// Returns the pair that calls to `to` use now, to send several of them in one batch of it;
+    /// `None` stands for the network. Messages held back by a cork leave before them.
     pub(crate) fn pair_to(&mut self, to: SocketAddr) -> Option<Arc<Pair>> {
         self.flush_local();
         let now = self.time.now();
         self.local.as_mut()?.pair_to(to, now)
     }
 
-    /// Returns the pair with this number, to send several replies in one batch of it. What a cork holds back leaves before
-    /// them.
+    /// Returns the pair with this number, to send several replies in one batch of it. Messages held
+    /// back by a cork leave before them.
     pub(crate) fn pair_of_client(&mut self, number: u64) -> Option<Arc<Pair>> {
         self.flush_local();
         self.local.as_mut()?.pair_of_client(number)
@@ -131,21 +129,16 @@ impl Core {
         let length = payload.len();
         let now = self.command_time();
         let key = self.calls.next_key();
-        let call = Call {
-            to,
-            payload: std::mem::take(payload),
-            cookie: key.cookie(),
-            deadline: deadline.exact().map(|at| self.time.clock().convert(at)),
-            idempotent,
-        };
+        let exact = deadline.exact().map(|at| self.time.clock().convert(at));
         let mut traced = false;
         let on_traced = &mut || {
             traced = true;
             called = if called > 0 { called } else { ticks() };
         };
-        let rpc = self.network.call(now, call, on_traced).map_err(|rejected| {
-            *payload = rejected.payload;
-            rejected.reason
+        let rpc = self.network.send_payload(payload, |transport, payload| {
+            let cookie = key.cookie();
+            let call = Call { to, payload, cookie, deadline: exact, idempotent };
+            transport.call_observed(now, call, on_traced)
         })?;
         let made = self.interval_of(deadline);
         let inserted = self.calls.insert(rpc, made, cookie);
@@ -159,8 +152,8 @@ impl Core {
         Ok(key)
     }
 
-    /// Returns the interval of the timeout in which a call with this deadline is made; `None` if the
-    /// timeout does not apply to it.
+    /// Returns the timeout interval of a call with this deadline; `None` if the timeout does not
+    /// apply to it.
     fn interval_of(&mut self, deadline: Deadline) -> Option<u32> {
         match deadline {
             Deadline::Endpoint => self.call_timeout.call_made(&self.time),
@@ -173,8 +166,8 @@ impl Core {
         match self.calls.abandon(key) {
             Some(Abandoned::Running(rpc)) => {
                 let now = self.command_time();
-                // The protocol knows the RPC for as long as the call has a slot.
-                let cancelled = self.network.cancel(now, rpc).is_ok();
+                // The protocol keeps the RPC for as long as the call has a slot.
+                let cancelled = self.network.transport_mut().cancel(now, rpc).is_ok();
                 self.after_cancel();
                 cancelled
             }
@@ -187,7 +180,7 @@ impl Core {
             }
             Some(Abandoned::Ended(taken)) => {
                 if let Taken::Message(bytes) = taken {
-                    self.network.payload_consumed(bytes);
+                    self.network.transport_mut().payload_consumed(bytes);
                 }
                 self.room.call_ended(&mut self.polling, &mut self.wakes);
                 false
@@ -196,8 +189,8 @@ impl Core {
         }
     }
 
-    /// After a call was cancelled: there is room for another one, and possibly nothing is left to
-    /// be acknowledged.
+    /// Called after a call was cancelled: there is room for another one, and possibly no
+    /// acknowledgement is outstanding.
     fn after_cancel(&mut self) {
         self.after_command();
         self.room.call_ended(&mut self.polling, &mut self.wakes);
@@ -208,8 +201,9 @@ impl Core {
         }
     }
 
-    /// Replies to a request, in `batch` if there is one, whose pair is the request's. `origin` is `None` afterwards unless the
-    /// reply may be tried again; `traced` is its RPC in the time trace.
+    /// Replies to a request, in `batch` if there is one, whose pair is the request's. `origin` is
+    /// `None` afterwards unless the reply may be tried again; `traced` is its RPC in the time
+    /// trace.
     ///
     /// # Errors
     ///
@@ -235,17 +229,13 @@ impl Core {
             Some(Origin::Network(rpc)) => {
                 let now = self.command_time();
                 let length = payload.len();
-                match self.network.reply(now, *rpc, std::mem::take(payload)) {
-                    Ok(()) => {
-                        stage(traced, Event::Queued, length);
-                        self.after_reply();
-                        Ok(())
-                    }
-                    Err(rejected) => {
-                        *payload = rejected.payload;
-                        Err(rejected.reason)
-                    }
-                }
+                let replied = self.network.send_payload(payload, |transport, payload| {
+                    transport.reply(now, *rpc, payload)
+                });
+                replied.inspect(|()| {
+                    stage(traced, Event::Queued, length);
+                    self.after_reply();
+                })
             }
         };
         match replied {
@@ -271,8 +261,8 @@ impl Core {
             }
             Origin::Network(rpc) => {
                 let now = self.command_time();
-                // Fails if the client has vanished meanwhile: no peer to notify.
-                if self.network.abandon(now, rpc).is_ok() {
+                // Fails if the client has vanished: there is no peer to notify.
+                if self.network.transport_mut().abandon(now, rpc).is_ok() {
                     self.after_command();
                 }
             }
@@ -284,16 +274,17 @@ impl Core {
         self.cork.insert();
     }
 
-    /// Ends a [`Core::cork`], and sends what it held back.
+    /// Ends a [`Core::cork`], and sends the messages that it held back.
     pub(crate) fn uncork(&mut self) {
         self.cork.remove();
         self.transmit_held_back();
     }
 
-    /// Begins calls or replies that follow each other under one lock: their messages leave together.
+    /// Starts a batch of calls or replies under one lock: their messages leave together.
     pub(crate) fn begin_batch(&mut self) {
         if self.cork.holds_messages() && !self.cork.is_corked() {
-            // Otherwise the batch would have the time of a message that was left to another thread or task.
+            // Otherwise the batch would have the time of a message that was left to another thread
+            // or task.
             self.time.read_clock();
         }
         self.cork.insert();

@@ -1,17 +1,13 @@
-//! What waiting threads and tasks take: requests, completions, responses, room, and the end of
-//! everything sent.
+//! Results that waiting threads and tasks take: requests, completions, responses, room, and the
+//! acknowledgement of all messages.
 //!
 //! [`wait_target`](crate::engine::wait_target) has a type for each. A message that is taken frees
 //! its bytes in the receive buffer ([`Core::count_taken`]) and, if it ends a call, the call's
 //! slot.
 
 use super::root::Core;
-use crate::engine::calls::{Key, Response};
-use crate::engine::handoff::Delivered;
-use crate::engine::message::{EndedCall, IncomingRequest, Taken};
-use crate::engine::state::WaitKind;
-use crate::engine::token::ThreadToken;
-use crate::engine::waiter::Waiter;
+use crate::engine::handoff::{Delivered, ThreadToken, Waiter};
+use crate::engine::state::{EndedCall, IncomingRequest, Key, Response, Taken, WaitKind};
 use std::sync::Arc;
 
 impl Core {
@@ -64,8 +60,8 @@ impl Core {
         Some(completion)
     }
 
-    /// Takes the completion that is reserved for a notified thread. If the endpoint is closed
-    /// nothing is reserved any more.
+    /// Takes the completion that is reserved for a notified thread. A closed endpoint has no
+    /// reservations.
     pub(in crate::engine) fn take_reserved_completion(&mut self) -> Option<Delivered<EndedCall>> {
         if self.is_closed() {
             return self.take_completion();
@@ -143,10 +139,10 @@ impl Core {
         self.inbox.producer()
     }
 
-    /// Counts what the application takes, and frees a message in the receive buffer.
+    /// Counts a message that the application takes, and frees it in the receive buffer.
     pub(in crate::engine) fn count_taken(&mut self, taken: Taken, kind: WaitKind) {
         if let Taken::Message(bytes) = taken {
-            self.network.payload_consumed(bytes);
+            self.network.transport_mut().payload_consumed(bytes);
         }
         self.observation.count_taken(taken, kind);
     }

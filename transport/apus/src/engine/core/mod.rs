@@ -1,4 +1,4 @@
-//! Everything under the core lock, and what threads do with it.
+//! Everything under the core lock, and the operations on it.
 //!
 //! [`Core`] owns the groups of [`state`](super::state), the table of calls and the state of shared
 //! memory. Its methods lend each handler the groups that it needs, and order the steps:
@@ -17,6 +17,7 @@ mod timeout;
 mod transmission;
 
 pub(crate) use commands::{Deadline, NewCall, finish};
+pub(in crate::engine) use pass::ReceiveStamps;
 pub(crate) use root::{Core, CoreParts};
 pub(crate) use stealing::StealAsks;
 pub(crate) use transmission::UnlockActions;

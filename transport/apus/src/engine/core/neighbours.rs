@@ -1,11 +1,11 @@
-//! What this transport tells the others that share the host's link, and what it learns from them: the other shards of its
-//! endpoint, and the transports of its host group (docs/networks.md).
+//! Exchange with the transports that share the host's link: the other shards of the endpoint, and
+//! the transports of its host group (docs/networks.md).
 
 use super::root::Core;
-use crate::engine::siblings::Sibling;
+use crate::engine::handoff::Sibling;
 use apus_hostgroup::HostPlace;
 
-/// Where a transport learns what the others do.
+/// Source of values about other transports.
 enum Source<'a, S> {
     /// The page of the host, which has the shards as well.
     Page(&'a mut HostPlace),
@@ -23,13 +23,13 @@ impl<'a, S> Source<'a, S> {
 }
 
 impl Core {
-    /// Publishes what the transport does with the link, if others share it.
+    /// Publishes the transport's link use, if others share the link.
     pub(in crate::engine) fn publish_link_use<S>(&mut self, sibling: Option<&Sibling<S>>) {
         let Self { network, host, time, .. } = self;
         if host.is_none() && sibling.is_none() {
             return;
         }
-        let (now, published) = (time.now(), network.publish());
+        let (now, published) = (time.now(), network.transport_mut().publish());
         if let Some(sibling) = sibling {
             sibling.publish_link_use(now, &published);
         }
@@ -43,21 +43,25 @@ impl Core {
         }
     }
 
-    /// Returns the number of transports of the host group that share the link, this one included; 0 without a place in a
-    /// group.
+    /// Returns the number of transports of the host group that share the link, this one included; 0
+    /// without a place in a group.
     pub(crate) fn link_sharers(&self) -> usize {
         self.host.as_ref().filter(|host| host.is_shared()).map_or(0, HostPlace::sharers)
     }
 
-    /// Learns what the others do.
+    /// Reads the link use of the others.
     pub(in crate::engine) fn observe_neighbours<S>(&mut self, sibling: Option<&Sibling<S>>) {
         let Self { network, host, time, .. } = self;
         match Source::of(host, sibling) {
             Some(Source::Page(host)) => {
-                host.read(time.now(), |neighbours| network.observe_neighbours(neighbours));
+                host.read(time.now(), |neighbours| {
+                    network.transport_mut().observe_neighbours(neighbours);
+                });
             }
             Some(Source::Board(sibling)) => {
-                sibling.neighbours(|neighbours| network.observe_neighbours(neighbours));
+                sibling.neighbours(|neighbours| {
+                    network.transport_mut().observe_neighbours(neighbours);
+                });
             }
             None => {}
         }

@@ -1,6 +1,6 @@
 //! The steps of a pass of the loop that need the core lock.
 //!
-//! [`poll_loop`](crate::engine::poll_loop) orders them; each method is one of its lines.
+//! [`poll`](crate::engine::poll) orders them; each method is one of its lines.
 
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
@@ -9,8 +9,15 @@ use apus_driver::{NetworkReport, ReceiveHalf};
 use apus_local::Arrivals;
 use apus_proto::Instant;
 
+/// Start and end of a receive from the network, in ticks of the trace; 0 if not recorded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::engine) struct ReceiveStamps {
+    pub(in crate::engine) began: u64,
+    pub(in crate::engine) ended: u64,
+}
+
 impl Core {
-    /// Begins a pass that has received `packets`.
+    /// Starts a pass that has received `packets`.
     pub(in crate::engine) fn begin_pass(&mut self, packets: usize) {
         self.time.read_clock();
         self.inbox.set_producer();
@@ -18,8 +25,7 @@ impl Core {
         self.quota.begin_pass(packets);
     }
 
-    /// Handles what came through shared memory. Does not read the clock, as the events need no
-    /// time.
+    /// Handles arrivals from shared memory. Does not read the clock, as the events need no time.
     pub(in crate::engine) fn handle_local(&mut self, arrivals: &mut Arrivals) {
         self.inbox.set_producer();
         if self.local_context().is_some_and(|mut local| local.handle(arrivals)) {
@@ -32,19 +38,19 @@ impl Core {
         self.inbox.end_pass(true, self.time.now());
     }
 
-    /// Hands the packets of the last receive to the protocol. The receive began and ended at these
-    /// ticks of the trace. Returns the bytes of the packets.
+    /// Hands the packets of the last receive to the protocol. Returns
+    /// the bytes of the packets.
     pub(in crate::engine) fn handle_packets(
         &mut self,
         receive: &mut dyn ReceiveHalf,
         packets: usize,
-        (began, ended): (u64, u64),
+        stamps: ReceiveStamps,
     ) -> usize {
         if packets == 0 {
             return 0;
         }
         let now = self.time.now();
-        self.observation.tracer.batch_received(began, ended, packets);
+        self.observation.tracer.batch_received(stamps.began, stamps.ended, packets);
         let cpu = self.observation.cpu().begin(CpuPart::Protocol);
         self.inbox.note_poll(now);
         let room = self.inbox.room(now);
@@ -58,33 +64,33 @@ impl Core {
         self.time.now()
     }
 
-    /// Reports that nothing waited unread in the socket at `since`, if that is known.
+    /// Reports that the socket had no unread packets at `since`, if that is known.
     pub(in crate::engine) fn begin_reading(&mut self, since: Option<Instant>) {
         if let Some(since) = since {
-            self.network.begin_reading(since);
+            self.network.transport_mut().begin_reading(since);
         }
     }
 
     /// Reports that the system has dropped packets before this pass.
     pub(in crate::engine) fn handle_overflow(&mut self) {
-        self.network.handle_overflow(self.time.now());
+        self.network.transport_mut().handle_overflow(self.time.now());
     }
 
-    /// Reports that everything that had arrived by `read_up_to` has been handled, if that is known.
+    /// Reports that all packets up to `read_up_to` have been handled, if that is known.
     pub(in crate::engine) fn finish_reading(&mut self, read_up_to: Option<Instant>) {
         if let Some(read_up_to) = read_up_to {
-            self.network.finish_reading(read_up_to);
+            self.network.transport_mut().finish_reading(read_up_to);
         }
     }
 
-    /// Tells the protocol what the network reports about a packet that was sent earlier.
+    /// Forwards an ICMP or socket error for an earlier packet to the protocol.
     pub(in crate::engine) fn handle_report(&mut self, report: &NetworkReport<'_>) {
         let now = self.time.read_clock();
         self.observation.counters.reports += 1;
         self.network.handle_report(report, now);
     }
 
-    /// Does what is due.
+    /// Handles due timers.
     pub(in crate::engine) fn handle_timers(&mut self) {
         let now = self.time.now();
         self.handle_call_timeout(now);
@@ -115,7 +121,7 @@ impl Core {
     #[inline]
     pub(super) fn deliver(&mut self) {
         // Most commands leave no event.
-        if self.network.has_events() {
+        if self.network.transport().has_events() {
             self.deliver_within(usize::MAX);
         } else {
             self.quota.set_more_to_deliver(false);
@@ -127,8 +133,8 @@ impl Core {
         self.quota.set_more_to_deliver(more);
     }
 
-    /// Notifies waiters for which there is a message, the newest first, and those for the
-    /// acknowledgement of everything.
+    /// Notifies waiters that have a message, the newest first, and waiters for all
+    /// acknowledgements.
     pub(in crate::engine) fn assign(&mut self) {
         self.observation.counters.handoffs += self.inbox.assign(&mut self.wakes);
         if !self.drain.is_empty() && self.is_drained() {
@@ -136,7 +142,7 @@ impl Core {
         }
     }
 
-    /// Does what the quotas have left over, as there may not be another pass soon.
+    /// Completes work that the quotas have deferred, as there may not be another pass soon.
     pub(in crate::engine) fn finish(&mut self) {
         if self.quota.more_to_send() {
             self.transmit();
@@ -154,8 +160,8 @@ impl Core {
         self.observation.counters.turn_passes += u64::from(passed);
     }
 
-    /// Frees the poll role of the background poller, which watches the shard until `until`. No thread
-    /// waits for the role.
+    /// Frees the poll role of the background poller, which watches the shard until `until`. No
+    /// thread waits for the role.
     pub(in crate::engine) fn watch_until(&mut self, until: Instant) {
         self.polling.watch_until(until, &mut self.wakes);
     }
@@ -176,8 +182,8 @@ impl Core {
         self.transport().is_receive_full()
     }
 
-    /// Returns when the loop must take the core lock even if nothing arrives: at the next timer, or
-    /// at once if a check is requested or packets wait for room in the socket.
+    /// Returns when the loop must take the core lock even if no packet arrives: at the next timer,
+    /// or at once if a check is requested or packets wait for room in the socket.
     pub(in crate::engine) fn next_due(&self) -> Instant {
         let is_full = self.is_socket_full() && !self.polling.sleeps_for_room();
         if self.polling.is_check_requested() || self.has_more_to_do() || is_full {
@@ -199,7 +205,7 @@ impl Core {
         !self.network.has_room()
     }
 
-    /// Notes that a poll for a thread that had found a request began at `began` and is over.
+    /// Records the end of a poll, started at `began`, for a thread that had found a request.
     pub(in crate::engine) fn end_poll(&mut self, began: Instant) {
         let now = self.time.read_clock();
         self.inbox.note_poll_end(began, now);

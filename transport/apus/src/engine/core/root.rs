@@ -1,16 +1,14 @@
 //! The core: all groups of state, and the contexts that handlers borrow.
 
-use crate::engine::backlog::Backlog;
-use crate::engine::calls::Calls;
 use crate::engine::clock::Clock;
 use crate::engine::cpu::{Cpu, CpuPart};
-use crate::engine::local::{LocalContext, LocalState, Path};
+use crate::engine::handoff::{ByKind, WakeList};
+use crate::engine::paths::local::{LocalContext, LocalState, Path};
 use crate::engine::state::{
-    CallTimeout, CorkState, Delivery, DrainWaiters, Inbox, Network, Observation, PassQuota,
-    Polling, RoomWaiters, Time,
+    Backlog, CallTimeout, Calls, CorkState, Delivery, DrainWaiters, Inbox, Network, Observation,
+    PassQuota, Polling, RoomWaiters, Time,
 };
 use crate::engine::tracer::Tracer;
-use crate::engine::wake_list::WakeList;
 use crate::error::Closed;
 use crate::overload::Quotas;
 use apus_driver::TransmitHalf;
@@ -38,15 +36,15 @@ pub(crate) struct Core {
     pub(super) wakes: WakeList,
     pub(super) time: Time,
     pub(super) observation: Observation,
-    /// Kinds of messages that other shards are asked to steal, although the surplus has not grown, by index.
-    pub(super) passed_on: [bool; 2],
+    /// Kinds of messages that other shards are asked to steal although the surplus has not grown.
+    pub(super) passed_on: ByKind<bool>,
     /// `None` while the endpoint is open.
     pub(super) closed: Option<Closed>,
     /// Whether the other shards of the endpoint must be closed, too.
     pub(super) spreads_close: bool,
 }
 
-/// What a core is made of.
+/// Components of a core.
 pub(crate) struct CoreParts {
     pub(crate) transport: Transport,
     pub(crate) transmit: Box<dyn TransmitHalf>,
@@ -92,20 +90,20 @@ impl Core {
             wakes: WakeList::default(),
             time: Time::new(clock),
             observation,
-            passed_on: [false; 2],
+            passed_on: ByKind::default(),
             closed: None,
             spreads_close: false,
         }
     }
 
-    /// Lends what a delivery may change.
+    /// Lends the groups that a delivery may change.
     pub(super) const fn delivery(&mut self) -> Delivery<'_> {
         let Self { network, calls, inbox, room, polling, wakes, observation, .. } = self;
         Delivery { network, calls, inbox, room, polling, wakes, observation }
     }
 
-    /// Lends what a handler of shared memory may change; `None` if the endpoint does not have that
-    /// path.
+    /// Lends the groups that a handler of shared memory may change; `None` if the endpoint does not
+    /// have that path.
     pub(super) fn local_context(&mut self) -> Option<LocalContext<'_>> {
         let is_corked = self.cork.is_corked();
         let Self { network, calls, local, inbox, room, polling, wakes, time, observation, .. } =
@@ -129,7 +127,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// The reason for which it is closed.
+    /// The reason of the closure.
     pub(super) fn check_open(&self) -> Result<(), Closed> {
         match &self.closed {
             None => Ok(()),
@@ -142,7 +140,7 @@ impl Core {
         self.network.transport()
     }
 
-    /// Returns what the loop and the waiting threads share of the poll role.
+    /// Returns the poll role and its state, shared by the loop and the waiting threads.
     pub(in crate::engine) const fn polling(&mut self) -> &mut Polling {
         &mut self.polling
     }
@@ -167,8 +165,8 @@ impl Core {
         self.inbox.waiting_requests()
     }
 
-    /// Returns the number of completions that the application has not received, except for those of
-    /// calls that their caller waits for.
+    /// Returns the number of completions that the application has not received, except for calls
+    /// whose caller waits.
     pub(crate) fn waiting_completions(&self) -> usize {
         self.inbox.waiting_completions()
     }
@@ -196,7 +194,8 @@ impl Core {
         self.observation.local_calls()
     }
 
-    /// Returns the traced ones among the timed calls through shared memory: the latest in each bucket.
+    /// Returns the traced ones among the timed calls through shared memory: the latest in each
+    /// bucket.
     pub(crate) const fn local_exemplars(&self) -> Exemplars {
         self.observation.local_exemplars()
     }

@@ -1,7 +1,7 @@
 //! The end of an endpoint, and whether everything has been acknowledged before it.
 
 use super::root::Core;
-use crate::engine::message::Origin;
+use crate::engine::state::Origin;
 use crate::error::Closed;
 use apus_proto::Refusal;
 
@@ -15,7 +15,8 @@ impl Core {
         self.local.as_mut().is_none_or(|local| local.is_drained(now))
     }
 
-    /// Returns why the shard was closed, once: the other shards of the endpoint must be closed, too.
+    /// Returns why the shard was closed, once: the other shards of the endpoint must be closed,
+    /// too.
     pub(in crate::engine) fn take_close(&mut self) -> Option<Closed> {
         std::mem::take(&mut self.spreads_close).then(|| self.closed_error())
     }
@@ -28,15 +29,15 @@ impl Core {
         }
         self.closed = Some(why);
         self.spreads_close = true;
-        // Accepted replies leave first: the protocol forgets what it has not sent.
+        // Accepted replies leave first: the protocol discards unsent messages.
         self.transmit_held_back();
         let now = self.time.read_clock();
         let gave_up = !self.is_drained();
         self.drain.set_gave_up(gave_up);
-        self.network.shut_down(now);
+        self.network.transport_mut().shut_down(now);
         self.deliver();
         for request in self.inbox.drain_requests() {
-            self.network.payload_consumed(request.payload.len());
+            self.network.transport_mut().payload_consumed(request.payload.len());
             if let (Origin::Local(pair, id), Some(local)) = (request.origin, &mut self.local) {
                 local.abandon(pair, id, Refusal::ShuttingDown);
             }

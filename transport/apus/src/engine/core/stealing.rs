@@ -1,26 +1,27 @@
-//! Messages that threads of other shards may steal, and messages that threads of this shard steal elsewhere
-//! ([`siblings`](crate::engine::siblings)).
+//! Messages that threads of other shards may steal, and messages that threads of this shard steal
+//! elsewhere ([`siblings`](crate::engine::siblings)).
 
 use super::root::Core;
-use crate::engine::handoff::StealRequest;
-use crate::engine::siblings::{MessageKind, Sibling};
+use crate::engine::handoff::{ByKind, MessageKind, Sibling, StealRequest};
 
-/// For how many threads of other shards there are messages, by the index of the kind.
-pub(crate) type StealAsks = [u32; 2];
+/// Numbers of threads of other shards to be asked to steal messages of a kind.
+pub(crate) type StealAsks = ByKind<u32>;
 
 impl Core {
-    /// Publishes what other shards must know. Returns how many of their threads must be asked to steal.
+    /// Publishes the shard's surplus. Returns how many threads of other shards must be asked to
+    /// steal.
     pub(in crate::engine) fn publish_to_siblings<S>(&mut self, sibling: &Sibling<S>) -> StealAsks {
         let left = self.polling.is_left();
-        MessageKind::ALL.map(|kind| {
+        ByKind::new(|kind| {
             let surplus = self.inbox.surplus(kind, left);
-            let passed_on = std::mem::take(&mut self.passed_on[kind as usize]);
+            let passed_on = std::mem::take(&mut self.passed_on[kind]);
             sibling.publish_surplus(kind, surplus) + u32::from(passed_on)
         })
     }
 
-    /// Asks a thread of this shard that waits for messages of this kind to steal from other shards. Returns whether there
-    /// is one that was not asked before. If not, the next one that waits will steal.
+    /// Asks a thread of this shard that waits for messages of this kind to steal from other shards.
+    /// Returns whether there is such a thread that was not asked before. If not, the next thread
+    /// that waits will steal.
     pub(in crate::engine) fn request_steal(&mut self, kind: MessageKind) -> bool {
         let asked = self.inbox.request_steal(kind, &mut self.wakes);
         self.polling.request_check_if(asked == StealRequest::Leader);
@@ -40,11 +41,11 @@ impl Core {
         }
     }
 
-    /// Passes a request to steal on to a thread of another shard, if there is one: the calling thread has received a message
-    /// of its own shard, or does not wait any more.
+    /// Passes a request to steal on to a thread of another shard, if there is one: the calling
+    /// thread has received a message of its home shard, or does not wait any more.
     pub(in crate::engine) fn pass_steal_request_on(&mut self, kinds: &[MessageKind]) {
         for kind in kinds {
-            self.passed_on[*kind as usize] |= self.inbox.take_steal_request(*kind);
+            self.passed_on[*kind] |= self.inbox.take_steal_request(*kind);
         }
     }
 
@@ -52,7 +53,7 @@ impl Core {
     #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks need tokio"))]
     pub(in crate::engine) fn decline_to_steal(&mut self, kinds: &[MessageKind]) {
         for kind in kinds {
-            self.passed_on[*kind as usize] = true;
+            self.passed_on[*kind] = true;
         }
     }
 

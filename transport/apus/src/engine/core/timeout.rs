@@ -1,7 +1,7 @@
-//! The end of calls that have no deadline of their own.
+//! Timeout of calls without a deadline.
 
 use super::root::Core;
-use crate::engine::calls::OverdueCall;
+use crate::engine::state::OverdueCall;
 use apus_proto::Instant;
 
 impl Core {
@@ -13,7 +13,10 @@ impl Core {
         let timeout = self.call_timeout;
         for call in self.calls.overdue(|made| timeout.is_overdue(made)) {
             match call {
-                OverdueCall::Network(rpc) => self.network.set_deadline(rpc, now),
+                OverdueCall::Network(rpc) => {
+                    // Fails if the call has ended.
+                    let _ = self.network.transport_mut().set_deadline(rpc, now);
+                }
                 OverdueCall::Local(key) => {
                     if let Some(local) = &mut self.local {
                         local.set_deadline(key, now, &mut self.calls);

@@ -1,14 +1,13 @@
-//! Transmission: what leaves when, and what is held back.
+//! Transmission: decides when messages leave, and which are held back.
 //!
 //! Keeps ENGINE-4 of [`engine`](crate::engine): [`Core::after_command`] sends or holds back, and
 //! [`Core::transmit_held_back`] makes up for that.
 
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
-use crate::engine::local::{ConnectStart, LocalState};
 #[cfg(feature = "tokio")]
-use crate::engine::task_place::TaskPlace;
-use crate::engine::wake_list::WakeList;
+use crate::engine::handoff::{TaskPlace, WakeList};
+use crate::engine::paths::local::{ConnectStart, LocalState};
 use crate::error::Closed;
 use crate::overload::Work;
 use apus_proto::Instant;
@@ -16,11 +15,11 @@ use apus_trace::recorder;
 use std::io;
 use std::net::SocketAddr;
 
-/// What a thread does after it has released the core lock.
+/// Work of a thread after it has released the core lock.
 pub(crate) struct UnlockActions {
     /// Waiters that were notified and may sleep.
     pub(crate) wakes: Option<WakeList>,
-    /// Addresses to which connections through shared memory are made.
+    /// Addresses to connect to through shared memory.
     pub(crate) connects: Option<Vec<SocketAddr>>,
 }
 
@@ -82,7 +81,8 @@ impl Core {
         }
     }
 
-    /// Before a task waits: sends what is held back, unless the task of the loop does so next.
+    /// Called before a task waits: sends messages held back, unless the task of the loop does so
+    /// next.
     #[cfg(feature = "tokio")]
     pub(in crate::engine) fn before_task_waits(&mut self) {
         if !self.cork.is_deferred() || self.cork.is_corked() {
@@ -90,8 +90,9 @@ impl Core {
         }
     }
 
-    /// Begins a turn of the task that runs the loop: sends what other tasks have left to it. Until the
-    /// task sleeps, those of its runtime on this thread leave their packets to it. Returns whether there was something to send.
+    /// Starts a turn of the task that runs the loop: sends messages that other tasks have left to
+    /// it. Until the task sleeps, tasks of its runtime on this thread leave their packets to it.
+    /// Returns whether there was a message to send.
     #[cfg(feature = "tokio")]
     #[must_use]
     pub(in crate::engine) fn begin_turn(&mut self) -> bool {
@@ -109,7 +110,7 @@ impl Core {
         self.cork.set_sender(None);
     }
 
-    /// Sends what is held back.
+    /// Sends messages that are held back.
     pub(crate) fn transmit_held_back(&mut self) {
         self.flush_local();
         if self.cork.holds_messages() {
@@ -124,12 +125,12 @@ impl Core {
         }
     }
 
-    /// Sends what may leave. If the driver is broken, the endpoint is closed.
+    /// Sends all packets that may leave. If the driver has failed, the endpoint is closed.
     pub(super) fn transmit(&mut self) {
         self.transmit_within(usize::MAX);
     }
 
-    /// Sends what may leave, but not much more than the pass's quota; the rest waits for the next
+    /// Sends packets that may leave, up to about the pass's quota; the rest waits for the next
     /// pass.
     pub(in crate::engine) fn transmit_in_pass(&mut self) {
         self.transmit_within(self.quota.left(Work::Transmit));
@@ -148,7 +149,7 @@ impl Core {
         }
     }
 
-    /// Sends what may leave, but not much more than `quota` bytes of payload.
+    /// Sends packets that may leave, up to about `quota` bytes of payload.
     ///
     /// # Errors
     ///
@@ -163,8 +164,8 @@ impl Core {
         sent.map(drop)
     }
 
-    /// Asks all peers to freeze their traces, and freezes that of this process. Returns the number
-    /// of peers.
+    /// Requests a freeze of all peers' traces, and freezes the trace of this process. Returns the
+    /// number of peers.
     pub(crate) fn freeze_peers(&mut self) -> usize {
         self.time.read_clock();
         let count = self.ask_peers_to_freeze();
@@ -178,7 +179,8 @@ impl Core {
     fn ask_peers_to_freeze(&mut self) -> usize {
         let tracer = &mut self.observation.tracer;
         let local = self.local.as_ref().map_or(0, |local| local.freeze_peers(tracer));
-        self.network.freeze_peers(self.time.now()) + local
+        let now = self.time.now();
+        self.network.transport_mut().freeze_peers(now) + local
     }
 
     /// Returns whether there is more to do when the core lock is released than to release it.
@@ -188,7 +190,7 @@ impl Core {
             || self.local.as_ref().is_some_and(LocalState::has_connects)
     }
 
-    /// Collects what is to be done when the core lock is released.
+    /// Collects the work that follows the release of the core lock.
     pub(in crate::engine) fn take_unlock_actions(&mut self) -> UnlockActions {
         let wakes = self.wakes.take();
         self.observation.counters.wakeups += wakes.as_ref().map_or(0, |wakes| wakes.len() as u64);
@@ -204,7 +206,7 @@ impl Core {
         must_wake
     }
 
-    /// Notes how a connection to a peer through shared memory began.
+    /// Records the start of a connection to a peer through shared memory.
     pub(in crate::engine) fn connecting(
         &mut self,
         peer: SocketAddr,

@@ -1,4 +1,4 @@
-//! The time after which a call fails that has no deadline of its own.
+//! Timeout of calls without a deadline.
 
 use super::time::Time;
 use apus_proto::Instant;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 /// Counts intervals, each a quarter of the timeout, while there are calls.
 ///
-/// A call remembers the interval in which it was made, and fails at the end of the fourth one after
-/// it: when the timeout has passed, and up to a quarter later. Rationale: a deadline for each call
+/// A call stores the interval of its start, and fails at the end of the fourth interval after it:
+/// when the timeout has passed, and up to a quarter later. Rationale: a deadline for each call
 /// costs a reading of the clock and a place in an ordered set, a third of a call through shared
 /// memory (ADR 16). Time in which the loop does not run counts as one interval, however long
-/// it is: calls of a process that was paused do not fail for that.
+/// it is: a pause of the process does not make its calls fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallTimeout {
     /// `None` if calls have no timeout.
@@ -32,7 +32,7 @@ impl CallTimeout {
     /// longest message of the default configuration needs less at 10 Mbit/s.
     pub(crate) const DEFAULT: Duration = Duration::from_secs(60);
 
-    /// Returns that of an endpoint with this timeout; [`Duration::MAX`] means none.
+    /// Returns the timeout of an endpoint; [`Duration::MAX`] disables it.
     pub(crate) fn new(timeout: Duration) -> Self {
         let interval = (timeout < Duration::MAX).then(|| (timeout / OUTLIVED).max(MIN_INTERVAL));
         Self { interval, number: 0, ends: Instant::NEVER }
@@ -43,8 +43,8 @@ impl CallTimeout {
         self.ends
     }
 
-    /// Begins to count intervals if necessary. Returns the number of the current one, in which a
-    /// call is made; `None` if it has no timeout.
+    /// Starts to count intervals if necessary. Returns the number of the current one, for a new
+    /// call; `None` if there is no timeout.
     pub(crate) fn call_made(&mut self, time: &Time) -> Option<u32> {
         let interval = self.interval?;
         if self.ends == Instant::NEVER {
@@ -53,7 +53,7 @@ impl CallTimeout {
         Some(self.number)
     }
 
-    /// Ends the current interval if its time has passed, and begins the next one if there are
+    /// Ends the current interval if its time has passed, and starts the next one if there are
     /// `calls`. Returns whether it has.
     pub(crate) fn end_interval(&mut self, now: Instant, calls: bool) -> bool {
         if now < self.ends {

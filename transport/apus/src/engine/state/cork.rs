@@ -1,7 +1,7 @@
 //! Corks, tasks that send for others, and the messages over the network that are held back.
 
 #[cfg(feature = "tokio")]
-use crate::engine::task_place::TaskPlace;
+use crate::engine::handoff::TaskPlace;
 use apus_proto::Instant;
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use std::time::Duration;
 /// starts to work earlier.
 const MAX_HELD_BACK: u32 = 32;
 
-/// Longest time for which a message waits for the task that sends, if other tasks of the thread send
-/// more meanwhile. Chosen by us: several times what a system call takes.
+/// Longest wait of a message for the task that sends, while other tasks of the thread send more.
+/// Chosen by us: several times the duration of a system call.
 const MAX_DEFERRAL: Duration = Duration::from_micros(20);
 
 /// The number of corks, and of messages over the network that were held back since the last
@@ -21,8 +21,8 @@ pub(crate) struct CorkState {
     held_back: u32,
     /// When the first of them was held back.
     since: Instant,
-    /// Where the task of the loop runs next, which sends what is held back; `None` if there is no
-    /// such task, or it sleeps.
+    /// Place of the next run of the loop's task, which sends held-back messages; `None` if there is
+    /// no such task, or it sleeps.
     #[cfg(feature = "tokio")]
     sender: Option<TaskPlace>,
 }
@@ -61,8 +61,8 @@ impl CorkState {
         self.sender = place;
     }
 
-    /// Returns whether the calling task's runtime is about to run, on this thread, the task that sends
-    /// what is held back.
+    /// Returns whether the calling task's runtime is about to run, on this thread, the task that
+    /// sends held-back messages.
     #[cfg(feature = "tokio")]
     pub(crate) fn is_deferred(&self) -> bool {
         self.sender.is_some_and(|sender| sender.is_current())

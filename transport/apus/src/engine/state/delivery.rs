@@ -3,18 +3,18 @@
 //! Keeps ENGINE-2 of [`engine`](crate::engine): a message is queued when it is complete, before a
 //! waiter is notified.
 
+use super::calls::{Calls, Key};
 use super::inbox::Inbox;
+use super::message::{IncomingRequest, Origin};
 use super::network::Network;
 use super::observation::Observation;
 use super::polling::Polling;
 use super::room::RoomWaiters;
-use crate::engine::calls::{Calls, Key};
-use crate::engine::message::{IncomingRequest, Origin};
-use crate::engine::wake_list::WakeList;
+use crate::engine::handoff::WakeList;
 use apus_proto::{Event, RpcError};
 use bytes::Bytes;
 
-/// What a delivery may change.
+/// Groups of state that a delivery may change.
 pub(crate) struct Delivery<'a> {
     pub(crate) network: &'a mut Network,
     pub(crate) calls: &'a mut Calls,
@@ -29,7 +29,7 @@ impl Delivery<'_> {
     /// Delivers up to `quota` events of the protocol. Returns whether the quota ended that.
     #[must_use]
     pub(crate) fn deliver(&mut self, mut quota: usize) -> bool {
-        while let Some(event) = self.network.poll_event() {
+        while let Some(event) = self.network.transport_mut().poll_event() {
             match event {
                 Event::Request { rpc, from, payload } => {
                     let origin = Origin::Network(rpc);

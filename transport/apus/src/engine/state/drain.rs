@@ -1,7 +1,6 @@
 //! Waiters for the acknowledgement of everything that was sent.
 
-use crate::engine::waiter::{Notice, Waiter};
-use crate::engine::wake_list::WakeList;
+use crate::engine::handoff::{Notice, Waiter, WakeList};
 use std::sync::Arc;
 
 /// Threads and tasks that wait until every message has been acknowledged.

@@ -1,12 +1,10 @@
 //! Messages for the application, and the bound on their number.
 
-use crate::engine::backlog::Backlog;
-use crate::engine::handoff::{Delivered, Handoff, StealRequest};
-use crate::engine::message::{EndedCall, IncomingRequest};
-use crate::engine::siblings::MessageKind;
-use crate::engine::token::ThreadToken;
-use crate::engine::waiter::Waiter;
-use crate::engine::wake_list::WakeList;
+use super::backlog::Backlog;
+use super::message::{EndedCall, IncomingRequest};
+use crate::engine::handoff::{
+    Delivered, Handoff, MessageKind, StealRequest, ThreadToken, Waiter, WakeList,
+};
 use apus_proto::Instant;
 use apus_trace::{Event, recorder};
 use std::sync::Arc;
@@ -32,8 +30,8 @@ struct Pace {
     quick: bool,
 }
 
-/// Longest time between two messages of a thread that is expected to receive the next one itself. Chosen by us: waking
-/// another thread takes about as long.
+/// Longest time between two messages of a thread that is expected to receive the next one itself.
+/// Chosen by us: waking another thread takes about as long.
 const QUICK: Duration = Duration::from_micros(20);
 
 impl Inbox {
@@ -53,9 +51,9 @@ impl Inbox {
         self.pace = Pace { last: now, quick: now - self.pace.last <= QUICK };
     }
 
-    /// Returns the number of messages that other shards may steal. `left`: a thread of this shard has left with a
-    /// message or is about to. If it has been quick, it will return soon; if it does not, the background poller takes its
-    /// place.
+    /// Returns the number of messages that other shards may steal. `left`: a thread of this shard
+    /// has left with a message or is about to. If it has been quick, it will return soon; if it
+    /// does not, the background poller takes its place.
     pub(crate) fn surplus(&self, kind: MessageKind, left: bool) -> usize {
         let surplus = match kind {
             MessageKind::Request => self.requests.unreserved(),
@@ -84,7 +82,8 @@ impl Inbox {
         }
     }
 
-    /// Returns whether a thread that waits for messages of this kind is asked to steal from other shards.
+    /// Returns whether a thread that waits for messages of this kind is asked to steal from other
+    /// shards.
     pub(crate) const fn is_steal_requested(&self, kind: MessageKind) -> bool {
         match kind {
             MessageKind::Request => self.requests.is_steal_requested(),
@@ -170,8 +169,7 @@ impl Inbox {
         self.completions.delist(waiter);
     }
 
-    /// Notifies waiters for which there is a message, the newest first. Returns the number of
-    /// handoffs.
+    /// Notifies waiters that have a message, the newest first. Returns the number of handoffs.
     pub(crate) fn assign(&mut self, wakes: &mut WakeList) -> u64 {
         self.requests.assign(wakes) + self.completions.assign(wakes)
     }
@@ -207,12 +205,12 @@ impl Inbox {
         self.backlog.note_poll(now);
     }
 
-    /// Notes that a poll for a thread that had found a request began at `began` and took until `now`.
+    /// Records a poll from `began` until `now` for a thread that had found a request.
     pub(crate) fn note_poll_end(&mut self, began: Instant, now: Instant) {
         self.backlog.note_poll_end(began, now);
     }
 
-    /// Returns whether a thread that asks for a request must poll the network first; then it counts
+    /// Returns whether a thread that requests a message must poll the network first; then it counts
     /// as polled.
     pub(crate) fn take_poll_due(&mut self, now: Instant) -> bool {
         let is_due = self.backlog.is_poll_due(now);

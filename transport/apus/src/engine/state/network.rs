@@ -1,6 +1,6 @@
 //! The protocol over the driver's transmit half: the network, as far as the core lock guards it.
 //!
-//! The receive half belongs to the leader ([`Receiver`](crate::engine::receive::Receiver)).
+//! The receive half belongs to the leader ([`Receiver`](crate::engine::paths::receive::Receiver)).
 
 use super::observation::Observation;
 use crate::engine::tracer::Tracer;
@@ -8,15 +8,15 @@ use apus_driver::{
     Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, ReceiveHalf, TransmitHalf,
 };
 use apus_proto::{
-    Address, Call, CommandError, Event, Instant, Neighbours, Payload, Profile, Published, Rejected,
-    RpcKey, Transmit, Transport, Unreachable,
+    Address, CommandError, Datagram, Instant, Payload, Profile, Rejected, Transmit, Transport,
+    Unreachable,
 };
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
 use smallvec::SmallVec;
 use std::io;
 
-/// The protocol, the driver's transmit half, and the addresses from which packets leave.
+/// The protocol, the driver's transmit half, and the source addresses of packets.
 pub(crate) struct Network {
     transport: Transport,
     transmit: Box<dyn TransmitHalf>,
@@ -32,83 +32,37 @@ impl Network {
         }
     }
 
-    /// Returns the protocol, to be read.
+    /// Returns the protocol.
     pub(crate) const fn transport(&self) -> &Transport {
         &self.transport
     }
 
-    /// Returns the protocol, for what it exchanges with others of the host.
+    /// Returns the protocol, for commands and events that involve neither the driver nor the paths.
+    #[inline]
     pub(crate) const fn transport_mut(&mut self) -> &mut Transport {
         &mut self.transport
     }
 
-    /// Sends a request. If the call is traced, `on_traced` runs before anything is done for it.
+    /// Runs a command that takes a payload. If the protocol rejects it, `payload` is back in its
+    /// place.
     ///
     /// # Errors
     ///
-    /// [`Rejected`], with the payload.
-    pub(crate) fn call(
+    /// The reason of the rejection.
+    #[inline]
+    pub(crate) fn send_payload<T>(
         &mut self,
-        now: Instant,
-        call: Call,
-        on_traced: &mut dyn FnMut(),
-    ) -> Result<RpcKey, Rejected> {
-        self.transport.call_observed(now, call, on_traced)
+        payload: &mut Payload,
+        command: impl FnOnce(&mut Transport, Payload) -> Result<T, Rejected>,
+    ) -> Result<T, CommandError> {
+        command(&mut self.transport, std::mem::take(payload)).map_err(|rejected| {
+            *payload = rejected.payload;
+            rejected.reason
+        })
     }
 
-    /// Sets the deadline of a call. Does nothing if the call has ended.
-    pub(crate) fn set_deadline(&mut self, rpc: RpcKey, deadline: Instant) {
-        let _ = self.transport.set_deadline(rpc, deadline);
-    }
-
-    /// Replies to a request.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`], with the payload.
-    pub(crate) fn reply(
-        &mut self,
-        now: Instant,
-        rpc: RpcKey,
-        payload: Payload,
-    ) -> Result<(), Rejected> {
-        self.transport.reply(now, rpc, payload)
-    }
-
-    /// Cancels a call.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Transport::cancel`].
-    pub(crate) fn cancel(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
-        self.transport.cancel(now, rpc)
-    }
-
-    /// Drops a request without a reply.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Transport::abandon`].
-    pub(crate) fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
-        self.transport.abandon(now, rpc)
-    }
-
-    /// Reports that nothing waited unread in the socket at `since`.
-    pub(crate) fn begin_reading(&mut self, since: Instant) {
-        self.transport.begin_reading(since);
-    }
-
-    /// Reports that everything that had arrived by `read_up_to` has been handled.
-    pub(crate) fn finish_reading(&mut self, read_up_to: Instant) {
-        self.transport.finish_reading(read_up_to);
-    }
-
-    /// Reports that the system has dropped packets before `now`.
-    pub(crate) fn handle_overflow(&mut self, now: Instant) {
-        self.transport.handle_overflow(now);
-    }
-
-    /// Hands the packets of the last receive to the protocol, which may accept `room` requests. Returns their bytes.
+    /// Hands the packets of the last receive to the protocol, which may accept `room` requests.
+    /// Returns their bytes.
     pub(crate) fn handle_packets(
         &mut self,
         receive: &mut dyn ReceiveHalf,
@@ -129,18 +83,15 @@ impl Network {
             if let Some(local) = arrival.to {
                 paths.note(arrival.from, local);
             }
-            let packets = if is_marked {
-                transport.handle_marked_datagram(now, arrival.from, arrival.packet)
-            } else {
-                transport.handle_datagram(now, arrival.from, arrival.packet)
-            };
+            let datagram = Datagram { from: arrival.from, bytes: arrival.packet, is_marked };
+            let packets = transport.handle_datagram(now, datagram);
             counters.packets_arrived += packets as u64;
             tracer.fetch(transport);
         });
         bytes
     }
 
-    /// Tells the protocol what the network reports about a packet that was sent earlier.
+    /// Forwards an ICMP or socket error for an earlier packet to the protocol.
     pub(crate) fn handle_report(&mut self, report: &NetworkReport<'_>, now: Instant) {
         let trouble = match report.error {
             NetworkError::PortClosed => Unreachable::PortClosed,
@@ -155,7 +106,7 @@ impl Network {
         self.transport.handle_returned(now, report.peer, trouble, report.packet);
     }
 
-    /// Does what is due. Returns whether the protocol's quota has left something over.
+    /// Handles due timers. Returns whether the protocol's quota has deferred work.
     #[must_use]
     pub(crate) fn handle_timers(&mut self, now: Instant, tracer: &mut Tracer) -> bool {
         if self.next_timeout() > now {
@@ -171,7 +122,7 @@ impl Network {
         self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at)
     }
 
-    /// Sends what may leave, but not much more than `quota` bytes of payload. Returns whether the
+    /// Sends packets that may leave, up to about `quota` bytes of payload. Returns whether the
     /// quota ended it.
     ///
     /// # Errors
@@ -198,7 +149,7 @@ impl Network {
             // packet.
             let next = self.transport.poll_transmit(now);
             let Some(transmit) = &next else {
-                // The driver may have learnt from a packet that the protocol has forgotten a session.
+                // A packet may have shown the driver that the protocol has dropped a session.
                 if self.take_sessions(now) {
                     continue;
                 }
@@ -218,7 +169,8 @@ impl Network {
         Ok(more)
     }
 
-    /// Hands the sessions that the driver has agreed upon to the protocol. Returns whether there were any.
+    /// Hands the sessions that the driver has established to the protocol. Returns whether there
+    /// were any.
     fn take_sessions(&mut self, now: Instant) -> bool {
         let mut some = false;
         while let Some((peer, session)) = self.transmit.poll_session() {
@@ -228,7 +180,7 @@ impl Network {
         some
     }
 
-    /// Does what is due in the driver.
+    /// Handles due timers of the driver.
     pub(crate) fn handle_driver_timeout(&mut self) {
         self.transmit.handle_timeout();
     }
@@ -238,8 +190,8 @@ impl Network {
         self.transmit.next_timeout()
     }
 
-    /// Gives to the kernel what the driver holds back, and records it. `began` is when the driver
-    /// got the first of `packets` packets, 0 if nothing is recorded. Packets that the driver has
+    /// Gives packets that the driver holds back to the kernel, and records it. `began` is when the
+    /// driver got the first of `packets` packets, 0 if not recorded. Packets that the driver has
     /// sent earlier, for lack of room, are recorded as sent now.
     fn flush(&mut self, began: u64, packets: usize, tracer: &mut Tracer) -> io::Result<()> {
         if tracer.has_unsent_pieces() {
@@ -261,16 +213,6 @@ impl Network {
         self.transmit.has_room()
     }
 
-    /// Returns whether the protocol has an event.
-    pub(crate) fn has_events(&self) -> bool {
-        self.transport.has_events()
-    }
-
-    /// Returns the protocol's next event.
-    pub(crate) fn poll_event(&mut self) -> Option<Event> {
-        self.transport.poll_event()
-    }
-
     /// Asks the driver how long packets to `peer` may be.
     pub(crate) fn renew_packet_limit(&mut self, peer: Address) {
         let limit = self.transmit.packet_limit(peer);
@@ -280,36 +222,6 @@ impl Network {
     /// Has the protocol report the probe events that the tracer records now, if that has changed.
     pub(crate) fn renew_probe_filter(&mut self, tracer: &mut Tracer) {
         tracer.renew(&mut self.transport);
-    }
-
-    /// Asks all peers with a session to freeze their traces. Returns their number.
-    pub(crate) fn freeze_peers(&mut self, now: Instant) -> usize {
-        self.transport.freeze_peers(now)
-    }
-
-    /// Reports what other transports of the host do.
-    pub(crate) fn observe_neighbours(&mut self, neighbours: &Neighbours<'_>) {
-        self.transport.observe_neighbours(neighbours);
-    }
-
-    /// Returns what other transports of the host must know.
-    pub(crate) fn publish(&mut self) -> Published<'_> {
-        self.transport.publish()
-    }
-
-    /// Charges `bytes` received through shared memory to the receive buffer.
-    pub(crate) fn charge_external_payload(&mut self, bytes: usize) {
-        self.transport.charge_external_payload(bytes);
-    }
-
-    /// Frees `bytes` of the receive buffer: the application has the message.
-    pub(crate) fn payload_consumed(&mut self, bytes: usize) {
-        self.transport.payload_consumed(bytes);
-    }
-
-    /// Ends all RPCs. Packets that say so may still be sent.
-    pub(crate) fn shut_down(&mut self, now: Instant) {
-        self.transport.shut_down(now);
     }
 }
 

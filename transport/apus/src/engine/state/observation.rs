@@ -1,8 +1,8 @@
-//! What the engine counts and records.
+//! Counters and records of the engine.
 
+use super::message::Taken;
 use crate::engine::clock::Clock;
 use crate::engine::cpu::Cpu;
-use crate::engine::message::Taken;
 use crate::engine::tracer::Tracer;
 use apus_observe::{EngineMetrics, SizeHistogram};
 use apus_proto::{DurationHistogram, Exemplar, Exemplars};
@@ -44,7 +44,7 @@ impl Observation {
         }
     }
 
-    /// Counts what the application takes.
+    /// Counts a message that the application takes.
     pub(crate) fn count_taken(&mut self, taken: Taken, kind: WaitKind) {
         self.counters.messages += 1;
         if let Taken::Message(bytes) = taken {
@@ -57,7 +57,7 @@ impl Observation {
         }
     }
 
-    /// Returns when the next call through shared memory begins and the number of calls that it
+    /// Returns the start of the next call through shared memory and the number of calls that it
     /// counts for, if it is timed. Timing every call would cost a tenth of its duration.
     pub(crate) fn time_local_call(&self) -> Option<(std::time::Instant, u64)> {
         /// One call in this number is timed.
@@ -67,8 +67,8 @@ impl Observation {
         earlier.is_multiple_of(EVERY).then(|| (std::time::Instant::now(), weight))
     }
 
-    /// Records the duration of a timed call through shared memory, which ends now. If it is traced, it becomes an
-    /// exemplar.
+    /// Records the duration of a timed call through shared memory, which ends now. If it is traced,
+    /// it becomes an exemplar.
     pub(crate) fn record_local_call(
         &mut self,
         (began, weight): (std::time::Instant, u64),
@@ -101,7 +101,8 @@ impl Observation {
         self.local_calls
     }
 
-    /// Returns the traced ones among the timed calls through shared memory: the latest in each bucket.
+    /// Returns the traced ones among the timed calls through shared memory: the latest in each
+    /// bucket.
     pub(crate) const fn local_exemplars(&self) -> Exemplars {
         self.local_exemplars
     }

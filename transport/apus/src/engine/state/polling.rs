@@ -1,14 +1,12 @@
-//! Which thread polls, until when it sleeps, and what wakes the background poller.
+//! The poll role, the leader's sleep, and the background poller's alarm.
 
-use crate::engine::alarm::Alarm;
-use crate::engine::poll_role::{PollRole, RoleState};
-use crate::engine::waiter::Waiter;
-use crate::engine::wake_list::WakeList;
+use crate::engine::handoff::{PollRole, RoleState, Waiter, WakeList};
+use crate::engine::waiting::Alarm;
 use apus_proto::Instant;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The poll role, and what other threads must know of the leader.
+/// The poll role, and the leader's state that other threads need.
 #[derive(Debug, Default)]
 pub(crate) struct Polling {
     role: PollRole,
@@ -20,12 +18,12 @@ pub(crate) struct Polling {
     check_requested: bool,
     /// Whether the background poller watches the shard: then the poll role is free.
     watched: bool,
-    /// Whether the leader polls once, and then receives what it has come for.
+    /// Whether the leader polls once, and then receives its message.
     polls_once: bool,
     background: Background,
 }
 
-/// What wakes the background poller.
+/// Wake sources of the background poller.
 #[derive(Debug, Default)]
 struct Background {
     /// `None` if there is no background poller.
@@ -38,8 +36,8 @@ struct Background {
 }
 
 impl Polling {
-    /// Takes the poll role if it is free. Returns whether it was. The background poller then watches
-    /// the shard no longer.
+    /// Takes the poll role if it is free. Returns whether it was. The background poller then
+    /// watches the shard no longer.
     pub(crate) fn take_role(&mut self) -> bool {
         let taken = self.role.take();
         if taken && std::mem::take(&mut self.watched) {
@@ -48,8 +46,8 @@ impl Polling {
         taken
     }
 
-    /// Has the background poller, which has the poll role, watch the shard until `until`: the role is
-    /// free for every thread, and the background poller wakes in its place.
+    /// Has the background poller, which has the poll role, watch the shard until `until`: the role
+    /// is free for every thread, and the background poller wakes in its place.
     pub(crate) fn watch_until(&mut self, until: Instant, wakes: &mut WakeList) {
         let passed = self.role.pass(wakes);
         debug_assert!(!passed, "no thread waits");
@@ -83,8 +81,8 @@ impl Polling {
         self.polls_once = false;
     }
 
-    /// Returns whether a thread that receives messages has left the poll role, or polls once: the messages that wait may
-    /// be for it.
+    /// Returns whether a thread that receives messages has left the poll role, or polls once: the
+    /// messages that wait may be for it.
     pub(crate) const fn is_left(&self) -> bool {
         (self.role.is_free() && !self.watched) || self.polls_once
     }
@@ -166,7 +164,7 @@ impl Polling {
         must_wake
     }
 
-    /// Sets what wakes the background poller.
+    /// Sets the alarm of the background poller.
     pub(crate) fn set_alarm(&mut self, alarm: Arc<Alarm>) {
         self.background.alarm = Some(alarm);
     }
@@ -188,7 +186,7 @@ impl Polling {
     }
 
     /// Sets for how long the poll role must be free before the background poller is woken; `None`
-    /// if it wakes by itself.
+    /// if it wakes without an alarm.
     pub(crate) const fn set_wake_after(&mut self, wake_after: Option<Duration>) {
         self.background.wake_after = wake_after;
     }

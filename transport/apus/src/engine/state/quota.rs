@@ -1,4 +1,4 @@
-//! What the current pass of the loop may still do, and what the last one left over.
+//! Remaining work of the current pass of the loop, and deferred work of the last one.
 
 use crate::overload::{Budget, Quotas, Work};
 use apus_trace::{Event, recorder};
@@ -17,7 +17,7 @@ impl PassQuota {
         Self { budget: Budget::new(quotas), more_to_send: false, more_to_deliver: false }
     }
 
-    /// Begins a pass that has received `packets`.
+    /// Starts a pass that has received `packets`.
     pub(crate) fn begin_pass(&mut self, packets: usize) {
         self.budget.begin();
         self.spend(Work::Receive, packets);

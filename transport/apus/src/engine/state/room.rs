@@ -1,8 +1,7 @@
 //! Waiters for room to send.
 
 use super::polling::Polling;
-use crate::engine::waiter::{Notice, Waiter};
-use crate::engine::wake_list::WakeList;
+use crate::engine::handoff::{Notice, Waiter, WakeList};
 use std::sync::Arc;
 
 /// Threads and tasks that wait for room after a command was rejected for lack of it.

@@ -3,8 +3,8 @@
 use crate::engine::clock::Clock;
 use apus_proto::Instant;
 
-/// The clock and its last reading. Handlers use the reading: reading the clock costs a fifth of
-/// what a packet does, so a pass of the loop reads it once.
+/// The clock and its last reading. Handlers use the reading: reading the clock costs a fifth of the
+/// handling of a packet, so a pass of the loop reads it once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Time {
     clock: Clock,

@@ -1,10 +1,11 @@
-//! The tracer: turns what happens to RPCs into records of the time trace.
+//! The tracer: turns events of RPCs into records of the time trace.
 //!
-//! The protocol reports probe events ([`apus_proto::probe`]): all of RPCs that are traced, rare
-//! ones of all RPCs. The tracer fetches them after each call into the protocol and records them
-//! with the time ([`probe_events`]). It adds what the protocol cannot know: when packets came from
-//! the kernel and when they left, which waiter was notified of a message, and when the application
-//! received it. Every message carries its RPC, an `Option<Rpc>` that is `None` if it is not traced.
+//! The protocol reports probe events ([`apus_proto::probe`]): all events of traced RPCs, rare
+//! events of all RPCs. The tracer fetches them after each call into the protocol and records them
+//! with the time ([`probe_events`]). It adds information that the protocol does not have: the times
+//! at which packets arrived from the kernel and left, the waiter that was notified of a message,
+//! and the time of its receipt by the application. Every message carries its RPC, an `Option<Rpc>`
+//! that is `None` if it is not traced.
 
 mod probe_events;
 mod records;

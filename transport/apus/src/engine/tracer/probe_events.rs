@@ -89,7 +89,7 @@ impl Tracer {
         }
     }
 
-    /// Records what concerns no RPC: a packet that could not be parsed, and FREEZE.
+    /// Records events without an RPC: a packet that could not be parsed, and FREEZE.
     fn record_of_peer(&mut self, probe: &ProbeEvent) {
         match probe.what {
             ProbeKind::Dropped(reason) => {
@@ -103,8 +103,8 @@ impl Tracer {
         }
     }
 
-    /// Records that a packet of an RPC was in the current batch: once per RPC, if its packets come
-    /// in a row.
+    /// Records that the current batch contained a packet of an RPC: once per run of packets of one
+    /// RPC.
     fn record_from_kernel(&mut self, rpc: Rpc) {
         if self.from_kernel != Some(rpc) && self.received_at > 0 {
             self.from_kernel = Some(rpc);
@@ -127,7 +127,7 @@ fn record_piece(at: u64, rpc: Rpc, event: Event, piece: Piece) {
 }
 
 /// Returns the events for sending and for receiving a control packet of this kind. The other kinds
-/// have probe events of their own.
+/// have separate probe events.
 const fn control(kind: Kind) -> Option<(Event, Event)> {
     Some(match kind {
         Kind::Busy => (Event::BusySent, Event::BusyReceived),

@@ -27,7 +27,7 @@ pub(crate) struct Tracer {
     pub(super) received_at: u64,
     /// Number of packets in the current batch.
     pub(super) packets: u32,
-    /// The RPC for which the receipt of the current batch was recorded last.
+    /// The RPC of the last recorded receipt in the current batch.
     pub(super) from_kernel: Option<Rpc>,
     /// Pieces of traced messages that the driver has and may hold back: number of packets, and
     /// offset of the first byte.
@@ -48,7 +48,7 @@ pub(crate) struct SlowWatch {
 static DROP_REASONS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| DropReason::ALL.iter().map(|reason| reason.name()).collect());
 
-/// Names of the reasons for which calls fail, by [`fail_number`].
+/// Names of the failures of calls, by [`fail_number`].
 static FAIL_REASONS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| ["other"].into_iter().chain(FailureKind::NAMES).collect());
 
@@ -88,8 +88,8 @@ impl Tracer {
         }
     }
 
-    /// Notes that a batch of packets has come from the kernel, in a system call that began and
-    /// ended at these ticks.
+    /// Records the receipt of a batch of packets from the kernel, in a system call from `began` to
+    /// `ended`, in ticks.
     #[inline]
     pub(crate) fn batch_received(&mut self, began: u64, ended: u64, packets: usize) {
         self.received_at = ended;
@@ -108,13 +108,13 @@ impl Tracer {
         }
     }
 
-    /// Records that a peer is asked to freeze its trace.
+    /// Records a request to a peer to freeze its trace.
     pub(crate) fn freeze_requested_of(&mut self, peer: SocketAddr) {
         let peer = self.peer_index(peer);
         recorder::record_peer(peer, Event::FreezeSent, 0, 0);
     }
 
-    /// Records that a peer asks to freeze the trace, and freezes it if the endpoint obeys peers.
+    /// Records a peer's request to freeze the trace, and freezes it if the endpoint obeys peers.
     pub(crate) fn freeze_requested_by(&mut self, peer: SocketAddr) {
         let peer = self.peer_index(peer);
         recorder::record_peer(peer, Event::FreezeReceived, 0, 0);
@@ -128,7 +128,7 @@ impl Tracer {
         self.freeze_if(retransmitted && self.triggers.lost_packet, FreezeReason::LostPacket);
     }
 
-    /// Freezes the trace if `condition` holds, and has peers asked for the same if the endpoint is
+    /// Freezes the trace if `condition` holds, and passes the freeze on to peers if the endpoint is
     /// configured to.
     pub(super) fn freeze_if(&mut self, condition: bool, reason: FreezeReason) {
         if condition && recorder::freeze(reason) {
@@ -153,7 +153,7 @@ impl Tracer {
         !self.unsent.is_empty()
     }
 
-    /// Records that the driver has given its pieces to the kernel, by a call that began at these
+    /// Records that the driver has given its pieces to the kernel, by a call that started at these
     /// ticks.
     pub(crate) fn pieces_sent(&mut self, began: u64) {
         for (rpc, packets, from) in self.unsent.drain(..) {
@@ -168,7 +168,7 @@ impl Tracer {
         if is_traced { self.complete.pop_front().map(|(_, rpc)| rpc) } else { None }
     }
 
-    /// Notes that all complete requests are delivered. Those that are left were reported too late.
+    /// Records that all complete requests are delivered. The remaining ones were reported too late.
     #[inline]
     pub(crate) fn all_delivered(&mut self) {
         self.complete.clear();
@@ -206,7 +206,7 @@ impl Tracer {
         Some(rpc)
     }
 
-    /// Begins to measure a call with this cookie through shared memory, if a slow call freezes the
+    /// Starts to measure a call with this cookie through shared memory, if a slow call freezes the
     /// trace. Otherwise the clock is not read.
     #[inline]
     pub(crate) fn watch_local_call(
@@ -231,7 +231,7 @@ impl Tracer {
         }
     }
 
-    /// Records that a request came through shared memory. Returns its RPC, if it is traced.
+    /// Records the arrival of a request through shared memory. Returns its RPC, if it is traced.
     #[inline]
     pub(crate) fn local_request_received(
         &mut self,

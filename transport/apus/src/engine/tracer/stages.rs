@@ -28,8 +28,7 @@ pub(crate) fn record_taken(rpc: Option<Rpc>) {
     }
 }
 
-/// Records that the waiter for which a message is reserved runs since `at`, in ticks; 0 stands for
-/// now.
+/// Records that the waiter of a reserved message runs since `at`, in ticks; 0 stands for now.
 #[inline]
 pub(crate) fn record_woken(rpc: Option<Rpc>, waiter: u64, at: u64) {
     if let Some(rpc) = rpc {

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 
 /// Ids of its requests: one for each socket is enough.
 const ID: u64 = 2;
-/// What it says about itself.
+/// Its claim about itself.
 const CLAIM: u32 = 7;
 
 /// A socket whose request the server has accepted.
@@ -17,7 +17,7 @@ pub(super) struct Attacker {
 }
 
 impl Attacker {
-    /// Begins a request of `length` bytes, of which `beginning` leaves.
+    /// Starts a request of `length` bytes, and sends `beginning` of it.
     pub(super) fn begin(
         from: SocketAddr,
         to: SocketAddrV4,
@@ -49,7 +49,7 @@ impl Attacker {
     }
 }
 
-/// What the next packet says, and its id.
+/// Claim and id of the next packet.
 pub(super) fn receive(socket: &UdpSocket) -> (UdpFields, u64) {
     let mut buffer = [0; 2048];
     let length = socket.recv(&mut buffer).unwrap();

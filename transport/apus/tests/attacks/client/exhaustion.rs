@@ -1,4 +1,4 @@
-//! Clients of one host that use up what a server has for all.
+//! Clients of one host that exhaust shared resources of a server.
 
 use super::attacker::Attacker;
 use crate::namespace::in_namespace;
@@ -10,7 +10,8 @@ use std::net::SocketAddr;
 /// Length of the longest message.
 const CLAIM: usize = 64 << 20;
 
-/// Four claims of 64 MiB, of which one packet arrives, are kept alive. They filled the receive budget.
+/// Four claims of 64 MiB, with one packet received of each, are kept alive. They filled the receive
+/// budget.
 #[test]
 fn claims_take_no_room_from_others() {
     in_namespace("client::exhaustion::claims_take_no_room_from_others", || {
@@ -44,7 +45,8 @@ fn claims(server: &Endpoint) -> usize {
     server.info().iter().filter(|rpc| is_claim(rpc)).count()
 }
 
-/// More ports than the server knows peers, each with a request that is served. They filled the table of peers.
+/// More ports than the server has room for peers, each with a request that is served. They filled
+/// the table of peers.
 #[test]
 fn many_ports_keep_no_other_host_away() {
     in_namespace("client::exhaustion::many_ports_keep_no_other_host_away", || {
@@ -65,7 +67,8 @@ fn many_ports_keep_no_other_host_away() {
     });
 }
 
-/// Makes a call that the server must not drop for this reason, and does `meanwhile` until it is answered.
+/// Makes a call that the server must not drop for this reason, and runs `meanwhile` until it is
+/// answered.
 fn call(
     client: &Endpoint,
     server: &Endpoint,

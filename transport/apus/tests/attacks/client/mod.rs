@@ -1,4 +1,5 @@
-//! Clients, and servers that are called: attackers with an address of their own, which receive what is sent to it.
+//! Clients, and servers that are called: attackers with their own address, which receive the
+//! packets sent to it.
 
 mod attacker;
 mod exhaustion;

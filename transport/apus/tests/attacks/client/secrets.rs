@@ -1,4 +1,4 @@
-//! Secrets: what the numbers that an endpoint sends reveal about those that it sends to others.
+//! Secrets: numbers that an endpoint sends must not reveal the numbers that it sends to others.
 
 use super::attacker::receive;
 use super::splitmix::{Splitmix, find_generator};
@@ -9,7 +9,7 @@ use apus_wire::{Flags, Role};
 use std::collections::HashSet;
 use std::net::UdpSocket;
 
-/// A client that begins as often as it likes is offered a session each time.
+/// A client that restarts any number of times is offered a session each time.
 #[test]
 fn offered_sessions_tell_nothing_about_others() {
     in_namespace("client::secrets::offered_sessions_tell_nothing_about_others", || {
@@ -29,7 +29,7 @@ fn offered_sessions_tell_nothing_about_others() {
         assert!(offers.windows(2).all(|pair| !is_from_splitmix(pair[0], pair[1])));
         let different: HashSet<u64> = offers.iter().copied().collect();
         assert_eq!(different.len(), offers.len());
-        // Neither half repeats, as that of a counter would.
+        // Neither half repeats, as a counter's would.
         for shift in [0, 24] {
             let halves: HashSet<u64> =
                 offers.iter().map(|offer| offer >> shift & 0xff_ffff).collect();
@@ -78,7 +78,8 @@ fn a_first_request_tells_nothing_about_others() {
     });
 }
 
-/// Whether the id is the output of SplitMix64 that follows the one that has the incarnation in its lower half.
+/// Whether the id is the output of SplitMix64 that follows the one that has the incarnation in its
+/// lower half.
 fn ids_are_from_splitmix(incarnation: u64, id: u64) -> bool {
     // Four bits of the output are not in the id: 0 to 2, and 63.
     (0..16u64).any(|lost| {

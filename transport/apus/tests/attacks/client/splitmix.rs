@@ -39,7 +39,7 @@ impl Splitmix {
     }
 }
 
-/// Whether one of these is the output of a generator whose next one is as expected.
+/// Whether one of these is the output of a generator whose next output is as expected.
 pub(super) fn find_generator(
     mut outputs: impl Iterator<Item = u64>,
     is_expected: impl Fn(u64) -> bool,

@@ -10,8 +10,8 @@ use apus::Endpoint;
 use apus_wire::{Role, UdpFields};
 use std::net::SocketAddrV4;
 
-/// Requests that claim to be of the client: none is executed, and none silences the client, whose calls are all below the
-/// lowest id that the requests declare alive.
+/// Requests that claim to be of the client: none is executed, and none silences the client, whose
+/// calls are all below the lowest id that the requests declare alive.
 #[test]
 fn no_request_is_executed_in_anothers_name() {
     in_namespace("off_path::calls::no_request_is_executed_in_anothers_name", || {
@@ -22,7 +22,7 @@ fn no_request_is_executed_in_anothers_name() {
         let forge = |fields: &[UdpFields]| {
             let before = packets_read(&server.endpoint);
             for fields in fields {
-                // Above all ids of the client, and nothing below is alive.
+                // Above all ids of the client, so nothing below is alive.
                 let (sender, id) = (Role::Client, u64::MAX / 2 - 1);
                 let mut fields = *fields;
                 if fields.low_water == UdpFields::LOW_WATER_UNKNOWN {
@@ -34,7 +34,7 @@ fn no_request_is_executed_in_anothers_name() {
             wait_until_read(&server.endpoint, before, fields.len());
         };
 
-        // The client is not known yet.
+        // The server has no state for the client yet.
         forge(&[
             first_contact(1),
             accepting(own, 1),

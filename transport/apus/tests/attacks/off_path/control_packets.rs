@@ -11,7 +11,7 @@ use apus_wire::{Role, UdpFields};
 
 const NAME: &str = "off_path::control_packets::no_control_packet_is_taken_from_another";
 
-/// Who sends forged packets to whom.
+/// Source and target of forged packets.
 struct Attack<'a> {
     from: &'a Endpoint,
     to: &'a Endpoint,
@@ -20,7 +20,8 @@ struct Attack<'a> {
 }
 
 impl Attack<'_> {
-    /// Sends these packets with each of these sessions. Returns how many packets the receiver has dropped.
+    /// Sends these packets with each of these sessions. Returns how many packets the receiver has
+    /// dropped.
     fn run(&self, forger: &Forger, packets: &[Control], sessions: &[UdpFields]) -> u64 {
         let (from, to) = (address(self.from), address(self.to));
         let dropped = || self.to.metrics().protocol.dropped_total();
@@ -37,8 +38,8 @@ impl Attack<'_> {
     }
 }
 
-/// Each control packet, to either end of a long call: it is dropped, the call ends as if there had been none, and the priorities
-/// stay what they were.
+/// Each control packet, to either end of a long call: it is dropped, the call ends as if there had
+/// been none, and the priorities do not change.
 #[test]
 fn no_control_packet_is_taken_from_another() {
     in_namespace(NAME, || {

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const NAME: &str = "off_path::first_contacts::a_forged_first_contact_keeps_no_client_away";
 const CLIENTS: usize = 100;
 
-/// First contacts in the client's name, and offers in the server's, before the client's first call and while it waits.
+/// First contacts in the client's name, and offers in the server's, before the client's first call
+/// and while it waits.
 #[test]
 fn a_forged_first_contact_keeps_no_client_away() {
     in_namespace(NAME, || {
@@ -32,7 +33,7 @@ fn a_forged_first_contact_keeps_no_client_away() {
                 over.store(true, Ordering::Relaxed);
                 assert_eq!(answer.unwrap(), number.to_string());
             });
-            // A client that has to ask again has waited for a resend interval.
+            // A client that has to send a RESEND has waited for a resend interval.
             let metrics = client.metrics().protocol;
             assert_eq!((metrics.sent(Kind::Resend), metrics.admission.peers_restarted), (0, 0));
         }

@@ -15,8 +15,8 @@ const BATCHES: usize = 200;
 /// Packets between two honest calls. They fit into the socket.
 const BATCH: usize = 50;
 
-/// A packet of a host that the server does not know. All of a batch have the same form: some belong to calls that do not exist,
-/// most begin a request, a short one or a long one.
+/// A packet of a host without state at the server. All of a batch have the same form: some belong
+/// to calls that do not exist, most start a short or a long request.
 fn forge(forger: &Forger, batch: usize, server: SocketAddrV4) -> usize {
     let from = forger.guess_address();
     let id = forger.guess() & !1;
@@ -39,7 +39,8 @@ fn forge(forger: &Forger, batch: usize, server: SocketAddrV4) -> usize {
     HEADERS + packet.len()
 }
 
-/// 10,000 of them leave no trace, honest clients are served meanwhile, and an address that has not been proved is sent little.
+/// 10,000 of them leave no trace, honest clients are served during the flood, and an unproved
+/// address is sent little.
 #[test]
 fn first_contacts_of_unknown_clients_leave_nothing() {
     in_namespace(NAME, || {

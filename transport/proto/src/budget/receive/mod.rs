@@ -1,26 +1,32 @@
-//! The receive budget: memory for messages that are being received, and for those that wait for the application.
+//! The receive budget: memory of messages that are being received or wait for the application.
 //!
-//! A length is only a claim. What a message reserves is what may arrive of it: what has arrived, what its sender announced to
-//! send unscheduled, up to the unscheduled bytes of a peer, and what it was granted, up to the end of the packet that crosses
-//! the granted limit. A message that makes no progress gives back what has not arrived ([`ReceiveBudget::give_back`]), and
-//! reserves it again when more arrives ([`ReceiveBudget::extend`], in `room`).
+//! A length is only a claim. A message reserves the bytes that may arrive: those received, those
+//! its sender announced to send unscheduled (up to the unscheduled window of a peer), and those
+//! granted, up to the end of the packet that crosses the granted limit. A message without progress
+//! returns the room for missing bytes ([`ReceiveBudget::give_back`]) and reserves it again when
+//! more bytes arrive ([`ReceiveBudget::extend`], in `room`).
 //!
-//! Messages that reserve while they grow could stop each other: all of them half received, no room left, none complete.
-//! So at most one of them, the *assured* one, has the room up to its end. The others leave
-//! enough room that, when it has ended, another one can be assured.
+//! Messages that reserve while they grow could stop each other: all of them half received, no room
+//! left, none complete. So at most one of them, the *assured* one, has the room up to its end. The
+//! others leave enough room that, when it has ended, another one can be assured.
 //!
 //! # Invariants
 //!
-//! - **ROOM-1** `used` is the sum of the reservations, of all messages together, and of the retained bytes that wait for the
-//!   application; a host's and a peer's bytes are the sums of theirs.
-//! - **ROOM-2** (CAP-20) When no message is assured, the rest of at least one long message fits, as soon as the application
-//!   has taken what is complete and short messages have ended. A message that reserves without being assured leaves `limit -
-//!   committed >= longest - length of the assured one`, where `committed` is `used` and what is kept for the assured
-//!   message: any message fits afterwards. The room that an assured message takes returns when it ends or is given up; if
-//!   it stalls, it fits itself, because it has given back its rest. (Short messages need no room of others.)
-//! - **ROOM-3** (CAP-19) Long messages leave an eighth of the budget, and of each host's share, to short ones.
-//! - **ROOM-4** A host or a peer that has reached its limit is not stuck: the rest of the assured message does not count
-//!   against these limits, and each message that waits is assured in turn. One message at most goes beyond.
+//! - **ROOM-1** `used` is the sum of the reservations, of all messages together, and of the
+//!   retained bytes that wait for the application; a host's and a peer's bytes are the sums of
+//!   theirs.
+//! - **ROOM-2** (CAP-20) When no message is assured, the rest of at least one long message fits as
+//!   soon as the application has consumed the complete ones and short messages have ended. A
+//!   reservation by a message that is not assured keeps `limit - committed >= longest - length of
+//!   the assured message`, where `committed` is `used` plus the bytes kept for the assured message,
+//!   so any message fits afterwards. The room of an assured message returns when it ends or is
+//!   given up; if it stalls, it fits again, because it has returned its rest. (Short messages need
+//!   no room of others.)
+//! - **ROOM-3** (CAP-19) Long messages leave an eighth of the budget, and of each host's share, to
+//!   short ones.
+//! - **ROOM-4** A host or a peer at its limit is not stuck: the rest of the assured message does
+//!   not count against these limits, and each waiting message is assured in turn. At most one
+//!   message exceeds a limit.
 
 mod room;
 
@@ -41,7 +47,8 @@ pub(crate) struct ReceiveBudget {
     /// ROOM-1.
     used: u64,
     assured: Option<Assured>,
-    /// Length of the longest of the long messages; it may have ended, as long as others are being received.
+    /// Length of the longest of the long messages; it may have ended, as long as others are being
+    /// received.
     longest: u64,
     /// Number of long messages that are being received.
     long: u64,
@@ -49,7 +56,8 @@ pub(crate) struct ReceiveBudget {
     is_short: bool,
     /// Whether messages wait for grants because memory, their peer or their host has no room.
     is_waited_for: bool,
-    /// Whether there is more room since, in memory or for a host whose messages wait, or another message can be assured.
+    /// Whether room was freed since the last grants: in memory, for a host with waiting messages,
+    /// or for assuring another message.
     freed: bool,
     /// When a packet found no room in memory the last time.
     lacked: Option<Instant>,
@@ -59,11 +67,11 @@ pub(crate) struct ReceiveBudget {
 #[derive(Clone, Copy, Debug)]
 struct Assured {
     length: u64,
-    /// What it has not reserved yet.
+    /// The part not reserved yet.
     left: u64,
 }
 
-/// Where there is no room.
+/// The limit that leaves no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
     /// In `max_receive_bytes`.
@@ -74,7 +82,7 @@ pub(crate) enum Lack {
     Host,
 }
 
-/// A message that begins to arrive.
+/// The first packet of a message, as the budget sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beginning {
     /// Number of its positions.
@@ -95,8 +103,8 @@ impl Beginning {
 }
 
 impl ReceiveBudget {
-    /// Reserves room for a message that begins to arrive from `peer` (CAP-8). One that is complete needs none: it waits for the
-    /// application at once.
+    /// Reserves room for a new message from `peer` (CAP-8). A complete one needs none: it goes to
+    /// the application at once.
     #[inline(always)]
     pub(crate) fn begin(
         &mut self,
@@ -120,7 +128,8 @@ impl ReceiveBudget {
         room
     }
 
-    /// Reserves room for a message of which more will arrive.
+    /// Reserves room for a message that spans several packets.
+    // Not needed by messages of one packet, whose path stays short.
     #[inline(never)]
     fn begin_long(
         &mut self,
@@ -142,7 +151,7 @@ impl ReceiveBudget {
         Ok(reservation)
     }
 
-    /// What a message reserves first.
+    /// The initial reservation of a message.
     fn first_room(
         &self,
         config: &Config,
@@ -180,8 +189,8 @@ impl ReceiveBudget {
             let left = self.keeping_free(whole);
             claim == Claim::Assured || self.committed() + positions + left <= limit
         };
-        // Memory that is allocated in one piece is much cheaper than memory that grows. As long as there is plenty, a message
-        // gets all of it; it gives back what does not arrive.
+        // Memory allocated in one piece is much cheaper than memory that grows. While there is
+        // plenty, a message gets all of it, and returns the part that does not arrive.
         let is_plenty = whole <= RESERVE_AT_ONCE as u64
             && self.used + whole <= limit / 4
             && host.receive_bytes + whole <= config.max_receive_bytes_per_host() / 4;
@@ -193,8 +202,8 @@ impl ReceiveBudget {
         fits(u64::from(positions)).then_some(Reservation { positions, claim }).ok_or(Lack::Memory)
     }
 
-    /// Keeps the room up to the end of a long message for it, unless another message has that already, or there is not enough.
-    /// Returns whether it is assured now.
+    /// Assures a long message: keeps room up to its end, unless another message is assured or the
+    /// room is missing. Returns whether it is assured now.
     fn assure(&mut self, config: &Config, message: &mut MessageIn) -> bool {
         let reservation = message.reservation();
         let left = u64::from(message.extent() - reservation.positions);
@@ -209,8 +218,8 @@ impl ReceiveBudget {
         possible
     }
 
-    /// A message from `peer` has made no progress for a while: it keeps what has arrived, and gives back the rest. Returns
-    /// whether that is news.
+    /// Handles a stalled message from `peer`: it keeps the received bytes and returns the rest.
+    /// Returns whether anything changed.
     pub(crate) fn give_back(
         &mut self,
         peers: &mut Peers,
@@ -231,7 +240,8 @@ impl ReceiveBudget {
         message.stall()
     }
 
-    /// CAP-15: a message from `peer` that was being received is complete. Its retained bytes wait for the application.
+    /// CAP-15: a message from `peer` that was being received is complete. Its retained bytes wait
+    /// for the application.
     pub(crate) fn complete(
         &mut self,
         peers: &mut Peers,
@@ -257,7 +267,8 @@ impl ReceiveBudget {
         self.subtract(peers, peer, u64::from(reservation.positions));
     }
 
-    /// The assured message has ended or makes no progress: one of those that wait, of whatever peer, may be assured.
+    /// The assured message has ended or stalled: another waiting message, of any peer, may be
+    /// assured.
     const fn assured_no_more(&mut self) {
         self.assured = None;
         self.freed |= self.is_waited_for;
@@ -276,22 +287,25 @@ impl ReceiveBudget {
         self.freed |= self.is_short;
     }
 
-    /// Bytes reserved for messages that are being received, and retained bytes that wait for the application.
+    /// Bytes reserved for messages that are being received, and retained bytes that wait for the
+    /// application.
     pub(crate) const fn bytes(&self) -> u64 {
         self.used
     }
 
-    /// Whether grants were held back for lack of room, and there is more room now.
+    /// Whether grants were held back for lack of room that exists now.
     pub(crate) const fn has_freed_room(&self) -> bool {
         self.freed
     }
 
-    /// Whether a packet found no room in memory in the last `nanos` nanoseconds, or grants find none.
+    /// Whether a packet found no room in memory in the last `nanos` nanoseconds, or grants find
+    /// none.
     pub(crate) fn lacked_room(&self, now: Instant, nanos: u64) -> bool {
         self.is_short || self.lacked.is_some_and(|at| now.since(at) < nanos)
     }
 
-    /// A message was given up for lack of room: what needs room finds it, or says so again.
+    /// A message was given up to make room: messages that need room retry, or report the lack
+    /// again.
     pub(crate) const fn room_was_made(&mut self) {
         self.lacked = None;
         self.is_short = false;
@@ -313,8 +327,8 @@ impl ReceiveBudget {
         self.used + self.assured.map_or(0, |assured| assured.left)
     }
 
-    /// What a long message leaves free of the part of long messages, if it or another one has up to `length` bytes
-    /// (ROOM-2).
+    /// The part of the long messages' share that must stay free if this message, or another, has up
+    /// to `length` bytes (ROOM-2).
     fn keeping_free(&self, length: u64) -> u64 {
         let assured = self.assured.map_or(0, |assured| assured.length);
         self.longest.max(length).saturating_sub(assured)

@@ -1,6 +1,8 @@
-//! Growth of messages that are being received: room for what is to be granted, and for what arrives beyond it.
+//! Growth of messages that are being received: room for further grants, and for bytes beyond the
+//! granted limit.
 //!
-//! A message grows only as far as memory, its peer and its host have room. The invariants are those of the receive budget.
+//! A message grows only as far as memory, its peer and its host have room. The invariants are those
+//! of the receive budget.
 
 use super::super::shares::{host_share, unscheduled_window};
 use super::{Lack, ReceiveBudget};
@@ -10,8 +12,9 @@ use crate::peer::{PeerId, Peers};
 use crate::time::Instant;
 
 impl ReceiveBudget {
-    /// Reserves room for `positions` positions of a message that has less: more arrives than was reserved, because its sender
-    /// had announced more, or because it had given its room back. Reserves some more if possible, so that this is rare.
+    /// Reserves room for `positions` positions of a message that has less: more arrives than was
+    /// reserved, because its sender had announced more, or because it had given its room back.
+    /// Reserves some more if possible, so that this is rare.
     pub(crate) fn extend(
         &mut self,
         now: Instant,
@@ -28,7 +31,7 @@ impl ReceiveBudget {
             return Ok(());
         }
         if room.assure(message) && room.reserve(peer, message, positions) {
-            // It may be among those that wait: they are tried again.
+            // It may be among the waiting messages, which are retried.
             self.freed |= self.is_waited_for;
             return Ok(());
         }
@@ -49,8 +52,8 @@ pub(crate) struct ReceiveRoom<'a> {
 }
 
 impl ReceiveRoom<'_> {
-    /// Number of positions from `offset` on up to which a message from `peer` may be granted, with what is reserved or may be
-    /// reserved.
+    /// Number of positions from `offset` on that a message from `peer` may be granted, within its
+    /// reservation or what can still be reserved.
     pub(crate) fn beyond(&mut self, peer: PeerId, message: &MessageIn, offset: u32) -> u32 {
         let reserved = message.reservation().positions;
         let extent = message.extent();
@@ -67,7 +70,8 @@ impl ReceiveRoom<'_> {
         limit.saturating_sub(u64::from(offset)) as u32
     }
 
-    /// Reserves room for what a message from `peer` may send when it is granted up to `offset`. Returns whether there is room.
+    /// Reserves room for the bytes that a message from `peer` may send after a grant up to
+    /// `offset`. Returns whether there is room.
     pub(crate) fn reserve_for_grant(
         &mut self,
         peer: PeerId,
@@ -83,13 +87,15 @@ impl ReceiveRoom<'_> {
         offset.saturating_add(self.excess(peer, message)).min(message.extent())
     }
 
-    /// Most bytes that a message from `peer` may send beyond its granted limit: a packet that begins below the limit is sent
-    /// whole. Without room for it, it would be dropped each time that it is sent.
+    /// Most bytes that a message from `peer` may send beyond its granted limit: a packet that
+    /// starts below the limit is sent whole. Without room for it, that packet would be dropped on
+    /// every transmission.
     fn excess(&self, peer: PeerId, message: &MessageIn) -> u32 {
         self.peers[peer].segment.max(message.longest_packet()).saturating_sub(1)
     }
 
-    /// Reserves room for `positions` positions of a message from `peer`, if there is room. Returns whether they are reserved.
+    /// Reserves room for `positions` positions of a message from `peer`, if there is room. Returns
+    /// whether they are reserved.
     pub(crate) fn reserve(
         &mut self,
         peer: PeerId,
@@ -114,7 +120,8 @@ impl ReceiveRoom<'_> {
         true
     }
 
-    /// Keeps the room up to the end of a long message for it, if no other message has that. Returns whether it is assured now.
+    /// Keeps the room up to the end of a long message for it, if no other message has that. Returns
+    /// whether it is assured now.
     pub(crate) fn assure(&mut self, message: &mut MessageIn) -> bool {
         self.budget.assure(self.config, message)
     }
@@ -124,7 +131,7 @@ impl ReceiveRoom<'_> {
         self.budget.assured.is_some()
     }
 
-    /// Whether there is more room for messages that wait, once.
+    /// Whether room was freed for waiting messages. Reported once.
     pub(crate) const fn take_freed(&mut self) -> bool {
         let freed = self.budget.freed;
         if freed {
@@ -207,7 +214,7 @@ mod tests {
             Ok(())
         }
 
-        /// Grants a message some bytes, if there is room, and lets all arrive that was granted.
+        /// Grants a message some bytes if there is room, and delivers all granted bytes.
         fn grow(&mut self, which: usize, bytes: u32) {
             let (peer, message) = &mut self.messages[which];
             let offset = (message.received() + bytes).min(message.extent());
@@ -257,7 +264,8 @@ mod tests {
     }
 
     proptest! {
-        /// CAP-20: whatever begins, grows and stalls, all messages can be completed, one after the other.
+        /// CAP-20: in any order of starts, growth and stalls, all messages can be completed, one
+        /// after the other.
         #[test]
         fn all_messages_can_end(
             steps in proptest::collection::vec((0u8..4, 0u8..8, 2u32..300_000, 0u32..60_000), 1..120),

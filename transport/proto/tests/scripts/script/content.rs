@@ -1,4 +1,4 @@
-//! The content of messages, by which a byte in the wrong place is found.
+//! The content of messages, which reveals a byte in the wrong place.
 
 use apus_proto::{Kind, Payload};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ pub(super) fn bytes_of(start: u32, length: u32) -> Vec<u8> {
 }
 
 pub(super) fn content(length: u64) -> Payload {
-    // Two slices, so that packets begin in one and end in the other.
+    // Two slices, so that packets start in one and end in the other.
     let bytes = Bytes::from(bytes_of(0, length as u32));
     let half = bytes.len() / 3;
     Payload::from([bytes.slice(..half), bytes.slice(half..)])

@@ -1,8 +1,8 @@
 //! The script language.
 //!
 //! We are one [`Transport`] at 10.0.0.1, port 1. Peers are called `P`, `Q`, `R`, … and live at
-//! 10.0.1.x; what they send is written by the script. Our calls are named `c1`, `c2`, … in the order
-//! of the script, their calls `s1`, `s2`, … by number.
+//! 10.0.1.x; the script writes their packets. Our calls are named `c1`, `c2`, … in the order of the
+//! script, their calls `s1`, `s2`, … by number.
 //!
 //! | line | meaning |
 //! |---|---|
@@ -23,8 +23,8 @@
 //! | `senders 2` | prints the peers whose messages are arriving, at most this number |
 //! | `count GROUP.NAME …` | prints counters |
 //!
-//! Out come `-> P …` for packets, `!! …` for events, `xx …` for drops and `= …` for errors of
-//! commands. Lines with `@` were caused by a timer at that time after the `+`.
+//! Output lines are `-> P …` for packets, `!! …` for events, `xx …` for drops and `= …` for errors
+//! of commands. Lines with `@` were caused by a timer at that time after the `+`.
 
 mod content;
 mod packet;
@@ -41,7 +41,7 @@ use words::{address, key_value, name, nanos, number};
 
 /// Our Homa port.
 const OUR_PORT: u16 = 1;
-/// Session in which every peer serves us unless the script says otherwise.
+/// Session that every peer serves us in unless the script states another.
 const THEIR_SESSION: u64 = 77 << 32 | 77;
 
 /// Runs a script and returns its transcript.
@@ -49,8 +49,8 @@ pub(crate) fn run(text: &str) -> String {
     converse(text, 0, |_| unreachable!())
 }
 
-/// Runs a script, and then `rounds` more, each of which depends on what the one before has printed. Returns the transcript
-/// of all.
+/// Runs a script, and then `rounds` more, each of which depends on the output of the previous one.
+/// Returns the transcript of all.
 pub(crate) fn converse(
     text: &str,
     rounds: usize,
@@ -76,9 +76,9 @@ struct Script {
     calls: Vec<(RpcKey, u64, char)>,
     /// Requests that the application has, by the peer's number.
     requests: BTreeMap<u64, RpcKey>,
-    /// The sessions that we offered each peer, and for which claims.
+    /// The sessions offered to each peer, and their claims.
     sessions: BTreeMap<char, Vec<(u64, u32)>>,
-    /// What our calls to each peer have claimed last.
+    /// The latest claims of our calls to each peer.
     claims: BTreeMap<char, u32>,
     drops: Vec<u64>,
     /// Whether the application takes messages as soon as they are there.
@@ -239,7 +239,7 @@ impl Script {
         self.line(&format!("{peer}: NEED_ACK {call} +CONFIRM"));
         self.line(&format!("{peer}: DATA {call} 0..1/1 cutoffs=1"));
         self.line(&format!("{peer}: CUTOFFS {call} 1"));
-        // A server that does not know the call takes the pending ack out of the buffer.
+        // A server that does not have the call takes the pending ack out of the buffer.
         self.line(&format!("{peer}: NEED_ACK {call}"));
         self.calls.clear();
         self.requests.clear();

@@ -3,7 +3,7 @@
 use super::content::bytes_of;
 use super::words::{address, key_value};
 use super::{OUR_PORT, Script, THEIR_SESSION};
-use apus_proto::{Kind, Profile};
+use apus_proto::{Datagram, Kind, Profile};
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, EVERYTHING, Features, Flags, Grant, Header,
     HeaderBuffer, KernelFields, MAX_HEADER_LEN, Packet, Resend, Role, SenderId, UdpFields, Waiting,
@@ -12,18 +12,19 @@ use apus_wire::{
 impl Script {
     /// A packet from a peer: kind, RPC, then by kind
     ///
-    /// - `DATA s1 0..100/1000`, `unsched=500` (default: all), `marked` (by a switch), `retransmit`, `ack=c3`, `cutoffs=1`,
-    ///   `length=…` to lie
+    /// - `DATA s1 0..100/1000`, `unsched=500` (default: all), `marked` (by a switch), `retransmit`,
+    ///   `ack=c3`, `cutoffs=1`, `length=…` to lie
     /// - `GRANT c1 5000 level=3`, `RESEND c1 0..100` or `everything`, `brief` (without a level),
-    ///   `CUTOFFS c1 VERSION`, `room=5000`, `longest=1500` (that begins unscheduled)
+    ///   `CUTOFFS c1 VERSION`, `room=5000`, `longest=1500` (that starts unscheduled)
     /// - `ACK s1 s2 …`, `NEED_ACK c1`, `BUSY c1`, `RPC_UNKNOWN c1`, `FREEZE c1`
     ///
-    /// and, in the udp profile, `+CONFIRM`, `+FINISHED`, `+REFUSED=2`, `session=5` (another than the
-    /// one that belongs there), `inc=5` (a client without a session), `low=3` (low-water distance), `claim=3`,
-    /// `first` (the session that was offered first), `old` (a version without features), `dport=9`. Packets with `&` between them share a datagram.
+    /// and, in the udp profile, `+CONFIRM`, `+FINISHED`, `+REFUSED=2`, `session=5` (a wrong one),
+    /// `inc=5` (a client without a session), `low=3` (low-water distance), `claim=3`, `first` (the
+    /// session that was offered first), `old` (a version without features), `dport=9`. Packets with
+    /// `&` between them share a datagram.
     ///
-    /// A client's DATA answers the challenge that it was sent, unless `low` says that it has seen the server know the session;
-    /// NEED_ACK with CONFIRM offers a session for what the call has claimed last.
+    /// A client's DATA answers the challenge that it was sent, unless `low` shows that the server
+    /// has the session; NEED_ACK with CONFIRM offers a session for the call's latest claim.
     pub(super) fn receive(&mut self, peer: &str, words: &[&str]) {
         let from = address(peer);
         if words[0] == "raw" {
@@ -31,16 +32,13 @@ impl Script {
             let bytes: Vec<u8> = (0..hex.len() / 2)
                 .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
                 .collect();
-            self.transport.handle_datagram(self.now, from, &bytes);
+            self.transport.handle_datagram(self.now, Datagram::new(from, &bytes));
             return;
         }
         let packets = words.split(|&word| word == "&");
         let datagram: Vec<u8> = packets.flat_map(|words| self.packet(peer, words)).collect();
-        if words.contains(&"marked") {
-            self.transport.handle_marked_datagram(self.now, from, &datagram);
-        } else {
-            self.transport.handle_datagram(self.now, from, &datagram);
-        }
+        let is_marked = words.contains(&"marked");
+        self.transport.handle_datagram(self.now, Datagram { from, bytes: &datagram, is_marked });
     }
 
     fn packet(&mut self, peer: &str, words: &[&str]) -> Vec<u8> {
@@ -56,6 +54,7 @@ impl Script {
             retransmit: false,
             offset: 0,
             offset_in_sequence: false,
+            is_stripped: false,
             waiting: Waiting::UNSAID,
             response_limit: Waiting::UNSAID,
         };
@@ -155,7 +154,7 @@ impl Script {
         [&buffer[..len], &payload].concat()
     }
 
-    /// What a peer that follows the protocol writes into its headers.
+    /// The header fields of a peer that follows the protocol.
     fn fields(&mut self, peer: char, id: SenderId, kind: Kind) -> UdpFields {
         let features = Features::OURS;
         let server = id.sender() == Role::Server;

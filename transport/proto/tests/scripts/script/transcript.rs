@@ -8,7 +8,7 @@ use apus_wire::{Ack, Body, EVERYTHING, Flags, Packet, Refusal, Role, SenderId, U
 use std::fmt::Write;
 
 impl Script {
-    /// Prints all that comes out.
+    /// Prints all outputs.
     pub(super) fn drain(&mut self, when: &str) {
         self.print_drops(when);
         while let Some(event) = self.transport.poll_event() {
@@ -136,7 +136,7 @@ impl Script {
         text
     }
 
-    /// Flags, and what else is unusual; remembers the sessions that we propose.
+    /// Flags, and everything unusual; remembers the sessions that we offer.
     fn describe_fields(
         &mut self,
         text: &mut String,

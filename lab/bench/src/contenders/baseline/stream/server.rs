@@ -7,9 +7,10 @@ use rustix::net::{SendFlags, recv, send};
 
 use super::frames::{Frames, Inbox, frame};
 use super::send_mode::SendMode;
-use crate::contenders::baseline::waiter::{Waiter, wake_on_stop};
-use crate::contenders::contender::{Plan, Replies, Side};
-use crate::contenders::meter::Meter;
+use crate::contenders::baseline::waiter::Waiter;
+use apus_measure::meter::Meter;
+use apus_measure::plan::{Plan, Replies, Side};
+use apus_measure::process::wake_on_stop;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;

@@ -21,7 +21,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use self::socket::{Settings, listen_at, open};
 use super::stream::frames::Inbox;
 use super::stream::{SendMode, client, server};
-use crate::contenders::contender::{Contender, Plan, Replies, Side};
+use crate::contenders::contender::Contender;
+use apus_measure::plan::{Plan, Replies, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 

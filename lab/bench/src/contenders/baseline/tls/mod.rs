@@ -16,8 +16,10 @@ use super::stream::SendMode;
 use super::stream::frames::{Frames, frame};
 use super::stream::server::accept;
 use super::tcp::socket::{Settings, listen_at, open};
-use crate::contenders::contender::{Contender, Plan, Replies, Side};
-use crate::contenders::meter::Meter;
+use crate::contenders::contender::Contender;
+use crate::contenders::keys::ThrowAwayKeys;
+use apus_measure::meter::Meter;
+use apus_measure::plan::{Plan, Replies, Side};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
@@ -57,7 +59,8 @@ impl Contender for Tls {
     }
 
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
-        let Some(keys) = &plan.keys else { return Ok(Side::default()) };
+        let Some(folder) = &plan.keys else { return Ok(Side::default()) };
+        let keys = &ThrowAwayKeys::in_folder(folder);
         let (listener, address) = listen_at(Ipv4Addr::LOCALHOST.into(), &Settings::LOOPBACK)?;
         control.ready(address)?;
         let Some(stream) = accept(&listener, control.stop())? else { return Ok(Side::default()) };
@@ -83,7 +86,8 @@ impl Contender for Tls {
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let Some(keys) = &plan.keys else { return Ok(Side::default()) };
+        let Some(folder) = &plan.keys else { return Ok(Side::default()) };
+        let keys = &ThrowAwayKeys::in_folder(folder);
         let stream = open(server, &Settings::LOOPBACK)?;
         let mut session = Session::connect(stream, keys, plan.poll, control.stop())?;
         let one = frame(&vec![0; plan.size]);

@@ -17,8 +17,9 @@ use rustls::{
 };
 
 use crate::contenders::baseline::stream::frames::{Frames, Inbox};
-use crate::contenders::baseline::waiter::{Waiter, wake_on_stop};
+use crate::contenders::baseline::waiter::Waiter;
 use crate::contenders::keys::ThrowAwayKeys;
+use apus_measure::process::wake_on_stop;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 

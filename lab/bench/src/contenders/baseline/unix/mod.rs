@@ -27,7 +27,8 @@ use std::net::SocketAddr;
 use self::socket::{STREAM_SEND_BUFFER, enlarge, listen, longest_packet, open};
 use super::stream::frames::{Inbox, PREFIX};
 use super::stream::{SendMode, client, server};
-use crate::contenders::contender::{Contender, Plan, Replies, Side};
+use crate::contenders::contender::Contender;
+use apus_measure::plan::{Plan, Replies, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 

@@ -8,9 +8,9 @@ use super::client::{Pool, TcpClient};
 use super::server;
 use super::spec::{Connections, Tcp};
 use crate::contenders::baseline::tcp::socket::{Settings, listen_at, listen_too};
-use crate::contenders::baseline::waiter::wake;
 use crate::contenders::transport::interface::{Client, Node, NodeOptions};
 use crate::contenders::transport::work::Work;
+use apus_measure::process::wake;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 

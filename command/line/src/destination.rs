@@ -1,0 +1,73 @@
+//! Destinations: files for results, checked before the work starts.
+
+use std::path::Path;
+
+use apus_report::output_file::OutputFile;
+
+use crate::failure::Failure;
+
+/// A file for a result. Before the work starts a test shows that it can be written, so that no result is lost at the
+/// end. A command that ends without a result, by an error or by Ctrl-C, leaves the file as it was.
+#[derive(Debug)]
+pub struct Destination(OutputFile);
+
+impl Destination {
+    /// Checks that the file given for `argument` can be written.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Argument`] if it cannot.
+    pub fn open(argument: &str, path: &Path) -> Result<Self, Failure> {
+        OutputFile::open(path).map(Self).map_err(|error| Failure::Argument {
+            argument: argument.to_owned(),
+            problem: format!("{}: {error}; name a file that can be written", path.display()),
+        })
+    }
+
+    /// Writes the result, in place of the previous content.
+    ///
+    /// # Errors
+    ///
+    /// The disk is full, or the file can no longer be written.
+    pub fn fill(&self, content: &[u8]) -> Result<(), Failure> {
+        let failure = |error| Failure::of(&format!("write {}", self.0.path().display()), &error);
+        self.0.write(content).map_err(failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_result_replaces_the_previous_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result");
+        fs::write(&path, "a much longer text").unwrap();
+        let destination = Destination::open("--output", &path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"a much longer text");
+        destination.fill(b"short").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"short");
+    }
+
+    #[test]
+    fn without_a_result_nothing_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (new, old) = (folder.path().join("new"), folder.path().join("old"));
+        fs::write(&old, "old").unwrap();
+        Destination::open("--output", &new).unwrap();
+        Destination::open("--output", &old).unwrap();
+        assert!(!new.exists());
+        assert_eq!(fs::read(&old).unwrap(), b"old");
+    }
+
+    #[test]
+    fn an_unwritable_file_is_refused_before_the_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Destination::open("--output", folder.path()).unwrap_err();
+        let Failure::Argument { argument, problem } = error else { panic!("{error:?}") };
+        assert_eq!(argument, "--output");
+        assert!(problem.contains(&folder.path().display().to_string()), "{problem}");
+    }
+}

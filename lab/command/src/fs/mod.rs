@@ -1,0 +1,42 @@
+//! `apus-lab fs`: the file service measured and checked.
+//!
+//! ```text
+//!   bench                 compared with other file systems                  (apus-files)
+//!   check                 consistency of several mounts                     (apus-files)
+//! ```
+
+mod check;
+
+use apus_command_line::experiment::ExperimentArguments as Experiment;
+use apus_command_line::failure::Failure;
+use apus_files::bench;
+use clap::{Args, Subcommand};
+
+/// Measure the file service beside other file systems, and check mounts for contradictions
+///
+/// `apus fs` serves directories and mounts them.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Examples:
+  apus-lab fs bench --rtt 2.3
+  apus-lab fs check /mnt/one /mnt/two"
+)]
+pub(crate) struct FsArguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Bench(Experiment<bench::Options>),
+    Check(check::CheckArguments),
+}
+
+/// Measures or checks.
+pub(crate) fn run(arguments: &FsArguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Bench(experiment) => experiment.run(),
+        Command::Check(arguments) => check::run(arguments),
+    }
+}
