@@ -13,7 +13,7 @@ use apus_proto::{Instant, UnreadBounds};
 use apus_workload::time::Nanos;
 
 /// Packets that one pass receives, and payload bytes that it sends. Source: the engine's quotas
-/// (`transport/apus/src/overload/src/quota.rs`).
+/// (`transport/apus/src/overload/quota.rs`).
 const RECEIVE_QUOTA: usize = 32;
 const SEND_QUOTA: u64 = 1 << 17;
 /// Bytes on the wire of packets waiting for the link that block further sending: the socket is

@@ -33,7 +33,7 @@ use apus_sim::processor::ProcessorHost;
 use apus_workload::time::Nanos;
 
 /// Payload bytes of a pass; it ends when they are reached. Source: the engine's quota
-/// (`transport/apus/src/overload/src/quota.rs`).
+/// (`transport/apus/src/overload/quota.rs`).
 const PASS_BYTES: usize = 1 << 17;
 
 /// Maximum number of calls of `handle_timeout` at the same time; each should end at least one RPC.
