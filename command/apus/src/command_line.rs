@@ -40,12 +40,12 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(serve::ServeArguments),
-    Call(Box<call::CallArguments>),
+    Call(call::CallArguments),
     Fs(fs::FsArguments),
     Decode(decode::DecodeArguments),
     Keys(keys::KeysArguments),
     Doctor(doctor::DoctorArguments),
-    Tune(tune::TuneArguments),
+    Tune(Box<tune::TuneArguments>),
     Trace(trace::TraceArguments),
     Metrics(metrics::MetricsArguments),
     #[cfg(feature = "top")]
