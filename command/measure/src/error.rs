@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why an experiment failed.
+/// Reason why an experiment failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,10 +19,10 @@ pub enum Error {
     Option {
         /// Name of the option, like `size`.
         option: &'static str,
-        /// The fault, and a valid value.
+        /// The problem, and a valid value.
         problem: String,
     },
-    /// One side of an experiment, which runs in its own process, failed.
+    /// One side of an experiment, running in a separate process, failed.
     #[error("{agent}: {said}")]
     Agent {
         /// Name of the contender and its side, like `tcp server`.
@@ -38,22 +38,23 @@ pub enum Error {
         /// The endpoint's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The system or the user lacks what the experiment needs, for example a network of several hosts.
+    /// The system or the user lacks what the experiment needs, for example a network of several
+    /// hosts.
     #[error("{problem}")]
     Unavailable {
-        /// The lack, and its remedy.
+        /// The missing prerequisite, and its remedy.
         problem: Box<dyn std::error::Error + Send + Sync>,
         /// Whether another attempt must fail in the same way.
         is_final: bool,
     },
-    /// One side received something that its peer should not have sent.
+    /// One side received an invalid message from its peer.
     #[error("{0}")]
     Peer(String),
 }
 
 impl Error {
-    /// Returns whether another attempt must fail in the same way: an option is wrong, or this system or user lacks what
-    /// the experiment needs.
+    /// Returns whether another attempt must fail in the same way: an option is wrong, or this
+    /// system or user lacks what the experiment needs.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         match self {
@@ -71,7 +72,7 @@ impl Error {
     }
 }
 
-/// Returns an error about `option` unless `good`; `problem` says what a valid value is.
+/// Returns an error about `option` unless `good`; `problem` describes a valid value.
 pub fn require(good: bool, option: &'static str, problem: &str) -> Result<(), Error> {
     if good { Ok(()) } else { Err(Error::Option { option, problem: problem.to_owned() }) }
 }
@@ -88,7 +89,8 @@ impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
     }
 }
 
-/// Returns the message of `check` for default options after `change`; empty if they are valid.
+/// Returns the error message of `check` for default options modified by `change`; empty if they are
+/// valid.
 #[cfg(any(test, feature = "testing"))]
 pub fn option_problem<Options: Default>(
     check: fn(&Options) -> Result<(), Error>,

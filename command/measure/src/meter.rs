@@ -1,4 +1,4 @@
-//! Measurement of one side: separates warm-up from what counts.
+//! Measurement of one side: separates the warm-up from the counted messages.
 
 use crate::clock;
 use crate::plan::{Plan, Side};
@@ -9,11 +9,10 @@ use apus_report::stats::Latencies;
 /// # Invariants
 ///
 /// - **METER-1**: The measurement starts and ends with the completion of a message, and messages
-///   complete at its beginning are not counted: `messages / elapsed` is a rate without edge
-///   effects.
-/// - **METER-2**: Completions after the end change nothing.
-/// - **METER-3**: A client does not end before one message was counted, however slow the machine is.
-///   Wherever there is a message, there is therefore measured time.
+///   complete at its start are not counted: `messages / elapsed` is a rate without edge effects.
+/// - **METER-2**: Completions after the end have no effect.
+/// - **METER-3**: A client does not end before it has counted a message, however slow the machine
+///   is. Measured time is therefore never zero if messages were counted.
 pub struct Meter {
     /// End of the warm-up.
     warm: u64,
@@ -27,7 +26,7 @@ pub struct Meter {
 
 /// Counts so far.
 struct Counts {
-    /// Time and processor time at the beginning of the measurement.
+    /// Time and processor time at the start of the measurement.
     began: (u64, u64),
     /// Time of the last counted message, and processor time at the end of the measurement.
     last: u64,
@@ -62,7 +61,7 @@ impl Meter {
             self.counted = Some(Counts { began, last: now, cpu: None, messages: 0, bytes: 0 });
             return;
         };
-        // Several messages may share one clock reading: these are part of the beginning.
+        // Several messages may share one clock reading; these belong to the start.
         if counted.cpu.is_some() || now == counted.began.0 {
             return;
         }
@@ -74,7 +73,7 @@ impl Meter {
         }
     }
 
-    /// Records the latency of a reply. To be called before [`Meter::count`] for the same message.
+    /// Records the latency of a reply. Must be called before [`Meter::count`] for the same message.
     #[inline]
     pub fn latency(&mut self, nanoseconds: u64) {
         if let Some(Counts { cpu: None, .. }) = self.counted {
@@ -159,7 +158,7 @@ mod tests {
     #[test]
     fn messages_that_come_with_the_first_one_are_not_counted() {
         let mut meter = meter();
-        // The machine slept: the first poll returns several messages, and late.
+        // The machine slept: the first poll is late and returns several messages.
         let over = 120 + clock::as_nanoseconds(Plan::TAIL);
         for _ in 0..4 {
             meter.count(120, 1, 7);

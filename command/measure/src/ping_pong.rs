@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::meter::Meter;
 use crate::plan::{Plan, Side};
 
-/// Calls `exchange` with 0, 1, … for the time in the plan. `exchange` sends a request and returns
-/// when the reply has arrived, or returns `false` if it was asked to stop.
+/// Calls `exchange` with 0, 1, … for the plan's duration. `exchange` sends a request and returns
+/// when the reply has arrived, or returns `false` if it must stop.
 pub fn ping_pong(
     plan: &Plan,
     mut exchange: impl FnMut(u64) -> Result<bool, Error>,

@@ -23,26 +23,26 @@ pub struct Plan {
     /// Settings of apus on both sides, except the poll mode.
     #[serde(default)]
     pub settings: Settings,
-    /// Warm-up, which is not measured: caches, windows and estimates settle.
+    /// Unmeasured warm-up: caches, windows and estimates settle.
     pub warmup: Duration,
     /// Duration of the measurement.
     pub measure: Duration,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Whether apus uses raw IP where it would use UDP.
+    /// Whether apus uses raw IP instead of UDP.
     pub raw: bool,
-    /// Folder of the keys for contenders that encrypt; `None` if none takes part.
+    /// Folder of the keys for contenders that encrypt; `None` if no such contender takes part.
     #[serde(default)]
     pub keys: Option<PathBuf>,
 }
 
 impl Plan {
-    /// Longest message in bytes. Source: apus's default limit in the udp profile.
+    /// Maximum message length in bytes. Source: apus's default limit in the udp profile.
     pub const LARGEST: usize = 64_000_000;
 
-    /// Extra time of a client after the measurement, so that a server whose measurement
-    /// started a moment later can finish. Chosen by us: a thousand times the time between two first
-    /// messages.
+    /// How long a client continues after the measurement, so that a server whose measurement
+    /// started slightly later can finish. Chosen by us: a thousand times the delay between their
+    /// first messages.
     pub const TAIL: Duration = Duration::from_millis(20);
 
     /// Returns how long a client runs.
@@ -52,8 +52,8 @@ impl Plan {
     }
 }
 
-/// Returns the poll mode of both sides on `cores`. On one core, a side that spins keeps the other
-/// from running, so both sleep whatever `asked` says.
+/// Returns the poll mode of both sides on `cores`. On one core, a spinning side keeps the other
+/// from running, so both sleep regardless of `asked`.
 #[must_use]
 pub fn poll_on(cores: Cores, asked: PollMode) -> PollMode {
     if cores.are_shared() { PollMode::Block } else { asked }
@@ -63,7 +63,7 @@ pub fn poll_on(cores: Cores, asked: PollMode) -> PollMode {
 ///
 /// # Errors
 ///
-/// It is out of range.
+/// The value is out of range.
 pub fn check_seconds(seconds: f64) -> Result<(), Error> {
     let in_range = (0.01..=3600.0).contains(&seconds);
     require(in_range, "seconds", "a contender is measured for 0.01 to 3600 seconds; try 1")
@@ -92,7 +92,7 @@ impl Replies {
     }
 }
 
-/// Measurements of one side. A side whose figures no experiment uses may leave them at 0.
+/// Measurements of one side. A side may leave figures that no experiment uses at 0.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Side {
     /// Completed messages: requests at the server, replies at the client.
@@ -105,7 +105,7 @@ pub struct Side {
     pub cpu: u64,
     /// Time from request to reply in nanoseconds; no samples at the server.
     pub latency: Percentiles,
-    /// Further counters by name, for example handoffs. Baselines have none.
+    /// Further counters by name, for example handoffs. Baselines have no counters.
     #[serde(default)]
     pub counters: BTreeMap<String, u64>,
 }

@@ -1,5 +1,5 @@
-//! Scenario: the sides of an experiment run in processes of their own. The experiment returns its
-//! result. If a process fails, no process remains, and the failure reaches the parent.
+//! Scenario: the sides of an experiment run in separate processes. The experiment returns its
+//! result. If a process fails, no process remains, and the failure is reported to the parent.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -24,7 +24,7 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
         "double" => Ok(json!(task.details.as_u64().expect("a number") * 2)),
         "serve" => {
             let (wakes, woken) = std::sync::mpsc::channel();
-            // A second call finds no receiver.
+            // A second call has no receiver.
             control.stop().wake_with(move || {
                 let _ = wakes.send(());
             });
@@ -84,7 +84,7 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
 }
 
 /// Runs one agent of a ring: sends its number to the next agent, reports the number of the agent
-/// before it and when it could begin.
+/// before it and when it could start.
 fn ring(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let system = |error: std::io::Error| Error::Peer(error.to_string());
     let listener = TcpListener::bind("127.0.0.1:0").map_err(system)?;
@@ -238,7 +238,7 @@ fn an_agent_that_died_is_named_and_not_one_that_lost_its_peer(host: &Spawner) {
     let mut crew = crew(host, &["lose peer", "die later"]);
     let other = crew.addresses().unwrap()[1];
     crew.begin(&[json!(other), Value::Null], Duration::ZERO).unwrap();
-    // The failure is reported at once.
+    // The failure is reported immediately.
     let error = crew.sleep(Duration::from_secs(3600)).unwrap_err().to_string();
     assert_eq!(error, "die later agent 1: exit status: 3");
 }
@@ -327,7 +327,7 @@ fn a_paused_agent_that_is_dropped_ends(host: &Spawner) {
     drop(agent);
 }
 
-/// The input stays open: only the thread ends that started the agent.
+/// The input stays open: only the thread that started the agent exits.
 fn a_paused_agent_ends_with_its_parent(host: &Spawner) {
     let Spawner::Processes(program) = host else { return };
     let (_input, mut child) =

@@ -1,14 +1,16 @@
 //! The imports of a crate's files.
 //!
-//! An import is any path that starts with `crate`, `super`, `self` or a child module. It leads to the file that
-//! defines the item: a re-export is followed. Comments and the unit tests at the end of a file (`mod tests`) are left
-//! out, as are files that are compiled for tests or loom models only; macros are not expanded.
+//! An import is any path that starts with `crate`, `super`, `self` or a child module. It is
+//! resolved to the file that defines the item, through re-exports. Comments and the unit tests at
+//! the end of a file (`mod tests`) are skipped, as are files compiled only for tests or loom
+//! models; macros are not expanded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the folders below `src` that hold the root of a crate: `src` itself, and programs in folders below it.
+/// Returns the folders below `src` that contain a crate root: `src` itself, and subfolders with
+/// programs.
 ///
 /// # Panics
 ///
@@ -36,17 +38,17 @@ pub fn crate_roots(src: &Path) -> Vec<PathBuf> {
 #[derive(Debug)]
 struct Module {
     tokens: Vec<String>,
-    /// Names that the file re-exports, and the paths that they stand for.
+    /// Re-exported names of the file, with their full paths.
     exports: BTreeMap<String, Vec<String>>,
 }
 
-/// The modules of a crate that have a file, by path: `engine::core` is `engine/core/mod.rs`. The root
-/// is the empty path.
+/// The modules of a crate that have a file, by path: `engine::core` is `engine/core/mod.rs`. The
+/// root is the empty path.
 #[derive(Debug)]
 pub struct Modules(BTreeMap<String, Module>);
 
 impl Modules {
-    /// Reads the crate whose root is in `folder`.
+    /// Reads the crate with its root in `folder`.
     ///
     /// # Panics
     ///
@@ -73,7 +75,7 @@ impl Modules {
         let root = ["mod.rs", "lib.rs", "main.rs"].map(|name| folder.join(name));
         let root = root.iter().find(|path| path.exists());
         let mut for_tests = root.map_or_else(BTreeSet::new, |path| for_tests(&read(path)));
-        // A program beside a library: `main.rs` uses the library by its name.
+        // A program next to a library: `main.rs` uses the library by its name.
         for_tests.extend(root.filter(|path| path.ends_with("lib.rs")).map(|_| "main".to_owned()));
         for entry in fs::read_dir(folder).expect("a folder of sources can be read") {
             let path = entry.expect("an entry").path();
@@ -92,11 +94,12 @@ impl Modules {
         }
     }
 
-    /// The paths in a file that begin with `crate`, `super`, `self` or, in a `use`, a child module.
+    /// The paths in a file that start with `crate`, `super`, `self` or, in a `use`, a child module.
     fn paths_in(&self, module: &str) -> Vec<Found> {
         let tokens = &self.0[module].tokens;
         let mut found = Vec::new();
-        // Modules inside of the file that the position is in: name, and number of open braces around.
+        // Modules inside of the file that the position is in: name, and number of open braces
+        // around.
         let (mut inline, mut depth) = (Vec::<(&str, i32)>::new(), 0);
         let mut at = 0;
         while at < tokens.len() {
@@ -141,7 +144,7 @@ impl Modules {
         found
     }
 
-    /// The file that defines what a path names.
+    /// The file that defines the item named by a path.
     fn file_of(&self, path: &[String]) -> String {
         let mut module = String::new();
         for (at, part) in path.iter().enumerate() {
@@ -163,12 +166,13 @@ impl Modules {
         self.0.keys().map(String::as_str)
     }
 
-    /// Returns the files that a file imports, without those that it only re-exports from.
+    /// Returns the files that a file imports, except files that it only re-exports from.
     pub fn imports_of(&self, module: &str) -> BTreeSet<String> {
         self.targets(module, |found| !found.exported)
     }
 
-    /// Returns the files that a file imports, and those that it re-exports a name from which it uses itself.
+    /// Returns the files that a file imports, including files from which it re-exports a name that
+    /// it also uses.
     pub fn uses_of(&self, module: &str) -> BTreeSet<String> {
         let tokens = &self.0[module].tokens;
         let times = |name: &str| tokens.iter().filter(|token| *token == name).count();
@@ -189,7 +193,7 @@ impl Modules {
         types.map(|(_, name)| name.as_str()).collect()
     }
 
-    /// Returns the types to which a file gives methods: those of its `impl` blocks without a trait.
+    /// Returns the types with inherent `impl` blocks in a file.
     pub fn types_with_methods(&self, module: &str) -> Vec<&str> {
         let tokens = &self.0[module].tokens;
         let mut types = Vec::new();
@@ -215,8 +219,8 @@ impl Modules {
         types
     }
 
-    /// Returns the imports of which circles consist, as `a imports b`: those whose target imports their file in turn,
-    /// directly or by way of others.
+    /// Returns the imports that form circles, as `a imports b`: the target imports the file in
+    /// turn, directly or through other files.
     #[must_use]
     pub fn circles(&self) -> Vec<String> {
         let graph: BTreeMap<&str, BTreeSet<String>> =
@@ -320,7 +324,8 @@ pub fn join(module: &str, name: &str) -> String {
     if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") }
 }
 
-/// The modules that a file declares for tests or loom models only: `#[cfg(test)]` or `#[cfg(…_loom)]` before `mod name;`.
+/// The modules that a file declares for tests or loom models only: `#[cfg(test)]` or
+/// `#[cfg(…_loom)]` before `mod name;`.
 fn for_tests(text: &str) -> BTreeSet<String> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let declarations = lines.windows(2).filter_map(|pair| {

@@ -1,31 +1,35 @@
 //! The layers of each package: the table in `layers.txt`, and its comparison with the imports.
 //!
-//! - **LAYERS-1** Of two modules in one folder, at most one imports anything of the other: the one that is listed later.
+//! - **LAYERS-1** Of two modules in one folder, at most one imports from the other: the module
+//!   listed later.
 //! - **LAYERS-2** No files import each other in a circle.
-//! - **LAYERS-3** Each module that has a file is listed.
-//! - **LAYERS-4** A module with a row `unit <- a b` imports exactly `a` and `b` of the modules beside it.
+//! - **LAYERS-3** Each module with a file is listed.
+//! - **LAYERS-4** A module with a row `unit <- a b` imports exactly `a` and `b` among its sibling
+//!   modules.
 //!
-//! LAYERS-1 includes what is below the two modules. A file that contains others (`mod.rs`, `lib.rs`) may use them, or
-//! be used by them, but not both (LAYERS-2); a re-export is no use.
+//! LAYERS-1 includes the descendants of the two modules. A parent file (`mod.rs`, `lib.rs`) may use
+//! its child modules, or be used by them, but not both (LAYERS-2); a re-export does not count as
+//! use.
 
 use crate::imports::{Modules, crate_roots, join};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The modules of one folder, the lowest first. For those with a row of their own: what they import.
+/// The modules of one folder, the lowest first. Modules with an explicit row also have their
+/// imports.
 type Rows = Vec<(String, Option<BTreeSet<String>>)>;
 
 /// The layers of the crates of a repository.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Layers(BTreeMap<String, BTreeMap<String, Rows>>);
 
-/// Imports within one folder: module, imported module, and one import that makes it so.
+/// Imports within one folder: module, imported module, and an example of the import.
 type Edges = BTreeMap<(String, String), String>;
 
 impl Layers {
-    /// Reads the table: paths of crates at the beginning of lines; below each, indented, `folder: modules` in order, or
-    /// one line `module <- imports` for each module of the root.
+    /// Parses the table: crate paths at the start of lines; below each, indented, `folder: modules`
+    /// in order, or one line `module <- imports` for each module of the root.
     ///
     /// # Panics
     ///
@@ -77,7 +81,7 @@ impl Layers {
         text
     }
 
-    /// Returns what the sources of the package at `path` break, one line each.
+    /// Returns the violations in the sources of the package at `path`, one line each.
     #[must_use]
     pub fn violations(&self, root: &Path, path: &str) -> Vec<String> {
         let mut wrong = Vec::new();
@@ -99,7 +103,8 @@ impl Layers {
         wrong
     }
 
-    /// Returns the layers of the packages at `paths` in their present order, modified as little as the imports need.
+    /// Returns the layers of the packages at `paths` in their present order, with the fewest
+    /// changes that the imports require.
     ///
     /// # Errors
     ///
@@ -156,7 +161,7 @@ fn crates(root: &Path, path: &str) -> Vec<(String, Modules)> {
     crate_roots(&src).iter().map(|folder| (name(folder), Modules::read(folder))).collect()
 }
 
-/// The folders that hold two modules or more, with their modules.
+/// The folders with two or more modules, and their modules.
 fn folders(modules: &Modules) -> BTreeMap<String, BTreeSet<String>> {
     let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for module in modules.names().filter(|module| !module.is_empty()) {
@@ -223,7 +228,8 @@ fn check_folder(
     }
 }
 
-/// Modules in an order in which each imports only earlier ones; where the imports leave a choice, by `place` and name.
+/// The modules in topological order: each imports only earlier modules. Ties are broken by `place`
+/// and name.
 fn sorted(
     children: &BTreeSet<String>,
     edges: &Edges,
@@ -247,7 +253,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// What breaks the layers in a package with these files.
+    /// Returns the violations of the layers in a package with these files.
     fn check(files: &[(&str, &str)], table: &str) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The wings: folders of the first level that hold packages, from the lowest to the highest.
+/// The wings: first-level folders with packages, from the lowest to the highest.
 pub const WINGS: [&str; 6] = ["transport", "rpc", "languages", "files", "command", "lab"];
 
 /// A package of the workspace.
@@ -18,11 +18,11 @@ pub struct Package {
 }
 
 impl Package {
-    /// Returns the folder of the first level that holds the package.
+    /// Returns the first-level folder of the package.
     ///
     /// # Panics
     ///
-    /// Never: a path has a first part.
+    /// Never: a path has a first component.
     #[must_use]
     pub fn wing(&self) -> &str {
         self.path.split('/').next().expect("a path has a first part")
@@ -76,8 +76,9 @@ pub fn packages(root: &Path) -> Vec<Package> {
     for wing in WINGS {
         for entry in fs::read_dir(root.join(wing)).expect("a wing can be read") {
             let folder = entry.expect("an entry").path();
-            // A folder without a manifest is left by a build or by a switch of branches. A manifest with a workspace of
-            // its own, as that of the comparison, is none of this one.
+            // A folder without a manifest is left over from a build or a branch switch. A manifest
+            // with a separate workspace, such as the comparison's, does not belong to this
+            // workspace.
             let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
             if manifest.contains("[package]") && !manifest.contains("[workspace]") {
                 let inside = folder.strip_prefix(root).expect("a folder of the repository");

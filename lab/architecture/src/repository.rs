@@ -13,7 +13,7 @@ pub fn workspace() -> PathBuf {
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), PathBuf::from)
 }
 
-/// Returns the files below `root` whose names have one of the endings: path within `root`, and text.
+/// Returns the files below `root` with one of the name endings: path relative to `root`, and text.
 ///
 /// # Panics
 ///

@@ -1,13 +1,14 @@
 //! Groups of state and the files that may take them.
 //!
-//! To import a type is the only way to take it as a parameter: a file that is not in the list of a
-//! group cannot change the group. Methods of a type in another file would bypass the list.
+//! A function can take a type as a parameter only if its file imports it, so a file outside the
+//! list of a group cannot change the group. Methods of a type in another file would bypass the
+//! list.
 
 use apus_architecture::imports::{Modules, join};
 use apus_architecture::repository::workspace;
 use std::collections::BTreeSet;
 
-/// Package, file of a group, and the files beside it that may take the group.
+/// Package, file of a group, and the sibling files that may take the group.
 const HOLDERS: &[(&str, &str, &str)] = &[
     ("files/core", "client::core", "ending batches greeting callbacks responses operations"),
     ("files/core", "client::directories", "operations operations::directories"),
@@ -27,7 +28,8 @@ const HOLDERS: &[(&str, &str, &str)] = &[
     ("files/core", "server::orphans", "core orphan_care"),
 ];
 
-/// Packages whose types have their methods in their own file, and the exceptions: a file, and a type.
+/// Packages whose types define their methods in their own file, and the exceptions: a file, and a
+/// type.
 const METHODS: &[(&str, &[(&str, &str)])] = &[(
     "files/core",
     &[

@@ -1,24 +1,26 @@
-//! Labels of invariants: each is defined once, and each that is cited is defined.
+//! Labels of invariants: each is defined once, and each cited label is defined.
 //!
-//! A module that promises something numbers its promises in bold, `- **PREFIX-1** …`, in its own documentation or in
-//! that of a type. The prefix is unique in the repository. Comments, assertions and documents cite the label. The areas
-//! of `docs/spec` are prefixes too: those of requirements, which [`spec`](spec.rs) checks further.
+//! A module numbers its guarantees in bold, `- **PREFIX-1** …`, in its documentation or in the
+//! documentation of a type. The prefix is unique in the repository. Comments, assertions and
+//! documents cite the label. The areas of `docs/spec` are the prefixes of requirements;
+//! [`spec`](spec.rs) checks these further.
 
 use apus_architecture::repository::{files, workspace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// History, and files that hold labels which are wrong on purpose.
+/// History, and files with deliberately wrong labels.
 const SKIPPED_FILES: [&str; 3] =
     ["CHANGELOG.md", "lab/architecture/tests/labels.rs", "lab/architecture/tests/citations.rs"];
 
-/// Folders whose pages define requirements.
+/// Folders of pages that define requirements.
 const PAGES: [&str; 2] = ["docs/spec/", "docs/fs/"];
 
-/// Words that look like labels with a prefix and are none.
+/// Prefixes of words that look like labels but are not.
 const FOREIGN: [&str; 8] = ["UTF", "SHA", "ISO", "IEEE", "CVE", "GPL", "JOB", "AES"];
 
-/// Letters that make other words with a digit, by where: workloads, priorities, power states, values, switches.
+/// Letters that form other words with a digit, by file: workloads, priorities, power states,
+/// values, switches.
 const LETTERS: [(&str, char); 12] = [
     ("lab/", 'W'),
     ("files/sim/", 'W'),
@@ -57,7 +59,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// What a line of Rust says to people: its comment, and what is between quotation marks.
+/// Prose in a line of Rust: its comment and its string literals.
 fn prose(line: &str) -> String {
     let mut prose = String::new();
     let (mut quoted, mut chars) = (false, line.char_indices());
@@ -81,7 +83,7 @@ fn prose(line: &str) -> String {
     prose
 }
 
-/// What a line of a file says to people.
+/// Prose in a line of a file.
 fn said(path: &str, line: &str) -> String {
     let after = |mark| line.split_once(mark).map_or("", |(_, comment)| comment).to_owned();
     match path.rsplit_once('.') {
@@ -92,8 +94,8 @@ fn said(path: &str, line: &str) -> String {
     }
 }
 
-/// Labels that the comments of a source file define: line and label. They are in bold; in Lua, whose comments have no
-/// bold, they begin a line and two spaces follow.
+/// Labels that the comments of a source file define: line and label. They are in bold; in Lua,
+/// whose comments have no bold, they start a line and are followed by two spaces.
 fn defined(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     for (n, line) in (1..).zip(text.lines()) {
@@ -117,14 +119,14 @@ fn defined(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// The requirements that a page of docs/spec defines: `**RPC-3.** …` at the beginning of a line.
+/// The requirements that a page of docs/spec defines: `**RPC-3.** …` at the start of a line.
 fn requirements(text: &str) -> Vec<String> {
     let first =
         |line: &str| line.strip_prefix("**")?.split_once(".**").map(|(id, _)| id.to_owned());
     text.lines().filter_map(first).filter(|id| label(id).is_some()).collect()
 }
 
-/// What is wrong with the labels of these files; specification pages are those below docs/spec.
+/// Errors in the labels of these files; specification pages are the files below docs/spec.
 fn wrong_labels(files: &[(String, String)]) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut places: BTreeMap<String, String> = BTreeMap::new();

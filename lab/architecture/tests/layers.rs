@@ -1,7 +1,7 @@
-//! The layers of every package are those of `layers.txt`, and no files import each other in a circle.
+//! The layers of every package match `layers.txt`, and no files import each other in a circle.
 //!
-//! `APUS_WRITE_LAYERS=1 cargo test -p apus-architecture --test layers` rewrites the table after a module was added or
-//! moved. The difference shows which directions have changed: review it as code.
+//! `APUS_WRITE_LAYERS=1 cargo test -p apus-architecture --test layers` rewrites the table after a
+//! module was added or moved. The diff shows the changed directions: review it as code.
 
 use apus_architecture::imports::Modules;
 use apus_architecture::layers::Layers;
@@ -10,7 +10,7 @@ use apus_architecture::repository::workspace;
 use std::path::Path;
 use std::{env, fs};
 
-/// The comment at the beginning of the table.
+/// The comment at the top of the table.
 const HEAD: &str = "\
 # The modules of each folder, the lowest layer first: a module imports only modules that are listed before it.
 # `module <- imports` names all that a module of the root may import. The rules are in src/layers.rs.

@@ -1,8 +1,8 @@
-//! The agreement of the specification and the code.
+//! Agreement of the specification and the code.
 //!
-//! `docs/spec`, and `docs/fs` for the file service, define requirements (`**RPC-3.** …` at the beginning of a line). Every one must be cited
-//! from the code and from a test, everything that is cited must exist, and the table of parameters must be the
-//! one in the code.
+//! `docs/spec`, and `docs/fs` for the file service, define requirements (`**RPC-3.** …` at the
+//! start of a line). Every requirement must be cited from the code and from a test, every cited
+//! requirement must exist, and the table of parameters must match the code.
 
 use apus_architecture::packages::WINGS;
 use apus_architecture::repository::{files, workspace};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The areas, as requirements begin.
+/// The areas: prefixes of requirements.
 const AREAS: [&str; 11] =
     ["WIRE", "RPC", "AMO", "PRIO", "GRANT", "SEND", "TIME", "CAP", "BAD", "FS", "SEAL"];
 
@@ -22,7 +22,7 @@ fn sources(root: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// What looks like `PREFIX-number` in a text, for any of the prefixes, as a word of its own.
+/// Words of the form `PREFIX-number` in a text, for any of the prefixes.
 fn names(text: &str, prefixes: &[&str]) -> BTreeSet<String> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
         .filter(|word| {
@@ -50,7 +50,7 @@ struct Cited {
 }
 
 impl Cited {
-    /// What all crates cite. A source file's unit tests are at its end.
+    /// Citations in all crates. A source file's unit tests are at its end.
     fn by(root: &Path) -> Self {
         let mut cited = Self::default();
         for (path, text) in sources(root) {
@@ -61,7 +61,7 @@ impl Cited {
                 _ => ("", text.as_str()),
             };
             if path == "lab/architecture/tests/spec.rs" {
-                continue; // This file names requirements and tests none.
+                continue; // This file names requirements but tests none of them.
             }
             cited.code.extend(names(code, &AREAS).into_iter().map(|id| (id, path.clone())));
             cited.tests.extend(names(tests, &AREAS).into_iter().map(|id| (id, path.clone())));

@@ -1,5 +1,5 @@
-//! The wall clock is read for dates only, so that stepping it changes no call. `apus-lab lab soak
-//! --clock-steps` steps it; here is what holds without root.
+//! The wall clock is read for dates only, so that stepping it affects no call.
+//! `apus-lab lab soak --clock-steps` steps it; this test needs no root.
 
 use apus_architecture::packages::packages;
 use apus_architecture::repository::workspace;
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What reads the wall clock.
+/// Expressions that read the wall clock.
 const READINGS: [&str; 3] = ["SystemTime::now(", "UnixTime::now(", "ClockId::Realtime"];
 
-/// The files of the crates that read it, and what the date is for.
+/// Files that read it, with the use of the date.
 const READERS: [(&str, &str); 8] = [
     ("transport/apus/src/metrics.rs", "when counters were read"),
     ("transport/driver/src/pcap/log.rs", "when a packet was captured"),

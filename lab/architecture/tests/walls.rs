@@ -4,8 +4,9 @@ use apus_architecture::packages::{Package, WINGS, packages};
 use apus_architecture::repository::workspace;
 use std::fs;
 
-/// The wings that the packages of a wing may depend on, in addition to their own. Nothing that an application links
-/// (transport, rpc, languages, files) knows the lab or the command, and the command does not know the lab.
+/// Permitted dependencies of each wing, in addition to itself. The wings that an application links
+/// (transport, rpc, languages, files) do not depend on the lab or the command, and the command does
+/// not depend on the lab.
 const WALLS: [(&str, &[&str]); 6] = [
     ("transport", &[]),
     ("rpc", &["transport"]),

@@ -1,4 +1,4 @@
-//! The work that agents of the benchmarks do.
+//! The jobs of benchmark agents.
 
 use std::process::ExitCode;
 
@@ -19,8 +19,8 @@ pub const JOBS: &[Job] = &[
     Job { name: demo::JOB, run: demo::agent },
 ];
 
-/// Runs as one side of a benchmark. A program that runs benchmarks calls this, and does nothing else, when its
-/// first argument is [`AGENT`](apus_testbed::process::AGENT).
+/// Runs as one side of a benchmark. A program that runs benchmarks calls only this function when
+/// its first argument is [`AGENT`](apus_testbed::process::AGENT).
 #[must_use]
 pub fn main() -> ExitCode {
     agent_main(run)

@@ -28,7 +28,7 @@ pub struct Repetition {
 }
 
 impl Repetition {
-    /// Returns the repetition on these cores: threads that share a core do not spin.
+    /// Returns the repetition for these cores: threads on a shared core do not spin.
     #[must_use]
     pub fn on(&self, cores: Cores) -> Self {
         Self { poll: poll_on(cores, self.poll), ..self.clone() }
@@ -38,7 +38,7 @@ impl Repetition {
     ///
     /// # Errors
     ///
-    /// Names the first option that is out of range, and a value that is not.
+    /// Names the first option that is out of range, and a valid value.
     pub fn check(&self) -> Result<(), Error> {
         check_seconds(self.seconds)?;
         require((1..=1000).contains(&self.runs), "runs", "there are 1 to 1000 runs; try 5")
@@ -62,7 +62,7 @@ impl Sizes {
     ///
     /// # Errors
     ///
-    /// Names the first option that is out of range, and a value that is not.
+    /// Names the first option that is out of range, and a valid value.
     pub fn check(&self) -> Result<Workload, Error> {
         let truncate = (1..=Plan::LARGEST).contains(&(self.truncate as usize));
         require(truncate, "truncate", "messages end at 1 to 64000000 bytes; try 1000000")?;
@@ -74,7 +74,7 @@ impl Sizes {
 ///
 /// # Errors
 ///
-/// There is none of that name, or it has empty messages: streams have none.
+/// No workload has this name, or it has empty messages, which streams cannot carry.
 pub fn workload(name: &str, truncate: u32) -> Result<Workload, Error> {
     let workload = name
         .parse::<Workload>()
@@ -92,7 +92,7 @@ pub fn workload(name: &str, truncate: u32) -> Result<Workload, Error> {
 ///
 /// # Errors
 ///
-/// It is out of range.
+/// The value is out of range.
 pub fn check_load(load: f64) -> Result<(), Error> {
     let in_range = (0.01..=1.0).contains(&load);
     require(in_range, "load", "a load is 0.01 to 1 of what is possible; try 0.8")
@@ -102,7 +102,7 @@ pub fn check_load(load: f64) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// It is out of range.
+/// The value is out of range.
 pub fn check_rate(rate: Option<f64>) -> Result<(), Error> {
     let in_range = rate.is_none_or(|rate| (1.0..=1e8).contains(&rate));
     require(in_range, "rate", "1 to 100000000 requests are due each second; try 10000")
@@ -112,7 +112,7 @@ pub fn check_rate(rate: Option<f64>) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// Names the first one that does not.
+/// Names the first contender that does not.
 pub fn check_only(only: &[String], names: &[&str]) -> Result<(), Error> {
     let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) else {
         return Ok(());
@@ -122,7 +122,7 @@ pub fn check_only(only: &[String], names: &[&str]) -> Result<(), Error> {
     Err(Error::Option { option: "only", problem })
 }
 
-/// Returns the error of an experiment whose contenders all sit out, for the reasons in `notes`.
+/// Returns the error of an experiment in which all contenders sit out, for the reasons in `notes`.
 pub fn none_left(notes: &[String]) -> Error {
     let problem = format!("no contender is left to measure ({})", notes.join("; "));
     Error::Option { option: "only", problem }

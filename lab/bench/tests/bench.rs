@@ -1,5 +1,5 @@
-//! Situation: contests. The runs are far too short to measure anything; they
-//! show which contenders take part, what a row holds, and that the rest of the contract is kept.
+//! Situation: contests. The runs are far too short for measurements; they show the participating
+//! contenders, the content of a row, and that the rest of the contract is kept.
 
 use apus::PollMode;
 use apus_bench::agent;
@@ -8,7 +8,7 @@ use apus_testbed::Error;
 use apus_testbed::process::Spawner;
 use serde_json::Value;
 
-/// Runs in threads of this process, and gives what a machine would read.
+/// Runs in threads of this process, and returns the JSON output.
 fn run(contest: &Contest, change: impl FnOnce(&mut Options)) -> Result<Value, Error> {
     let mut options = (contest.defaults)();
     let repetition = &mut options.repetition;
@@ -23,9 +23,9 @@ fn run(contest: &Contest, change: impl FnOnce(&mut Options)) -> Result<Value, Er
     Ok(json)
 }
 
-/// As [`run`], with results that have these rows and figures. A contender that completes nothing,
-/// because the system does not run its thread in so short a time, has none: then a run ten times as long
-/// counts, and then one a hundred times as long.
+/// Like [`run`], but requires these rows and figures in the result. A contender that completes no
+/// message, because the system does not run its thread in so short a time, has no row: the run is
+/// then repeated with ten times the length, and again with a hundred times the length.
 fn complete(
     contest: &Contest,
     rows: &[&str],
@@ -80,7 +80,8 @@ fn rtt_has_the_rows_of_the_contract() {
 
 #[test]
 fn throughput_has_the_rows_of_the_contract() {
-    // Longer than the others: what a UDP socket gets while its thread may not run is lost.
+    // Longer than the others: datagrams that arrive at a UDP socket while its thread is not running
+    // are lost.
     let seconds = |options: &mut Options| options.repetition.seconds = 0.3;
     let rows = ["apus", "udp-gso", "tcp"];
     let json = complete(&THROUGHPUT, &rows, &["gbps", "cpu_ns_per_kb"], seconds);
@@ -108,7 +109,7 @@ fn numbers_of_shards_are_compared_by_processor_time() {
     assert_eq!(error, "shards: only `apus-lab bench rate` compares numbers of shards");
 }
 
-/// Engine threads in threads of this process count as well as in processes of their own.
+/// Engine threads count in threads of this process just as in separate processes.
 #[test]
 fn a_message_changes_hands_once_if_another_thread_polls_and_else_never() {
     let rows = ["self-polling", "receivers=1", "receivers=2", "receivers=3", "receivers=4"];
@@ -123,7 +124,7 @@ fn a_message_changes_hands_once_if_another_thread_polls_and_else_never() {
             assert_eq!(count("handoffs"), count("messages"), "{row}");
             assert_eq!(row["handoffs_per_message"], 1.0, "{row}");
         } else if count("keeper_turns") == 0 {
-            // The background poller polls in place of a thread that the system does not let run.
+            // The background poller polls in place of a preempted thread.
             assert_eq!(count("handoffs"), 0, "{row}");
             assert_eq!(row["handoffs_per_message"], 0.0, "{row}");
         }

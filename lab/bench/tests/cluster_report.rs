@@ -1,5 +1,5 @@
-//! Situation: the findings of the cluster benchmark as a table, as JSON, as lines for a spreadsheet, and as a page in a
-//! browser. The figures are made up; they are of a plausible size.
+//! Situation: the findings of the cluster benchmark as a table, as JSON, as lines for a
+//! spreadsheet, and as a page in a browser. The figures are invented, but of plausible size.
 
 #[path = "../../../command/report/tests/browser/mod.rs"]
 mod browser;
@@ -15,8 +15,8 @@ use apus_report::machine::Machine;
 use apus_report::result::{Outcome, PhaseCounts};
 use serde_json::{Map, Value, json};
 
-/// What a transport is like: p99 slowdown of the shortest and of the longest messages, drops in a run, mean
-/// queue in bytes, and processor time.
+/// Characteristics of a transport: p99 slowdown of the shortest and of the longest messages, drops
+/// in a run, mean queue in bytes, and processor time.
 struct Kind {
     name: &'static str,
     beside: &'static [&'static str],
@@ -75,7 +75,7 @@ fn tail(p99: f64) -> Tail {
     Tail { p50: 1.0 + p99 / 6.0, p99, p999: 2.2 * p99 }
 }
 
-/// A run, which differs a little from the others.
+/// A run that differs slightly from the others.
 fn run(kind: &Kind, number: usize) -> Run {
     let luck = [1.0, 1.06, 0.97, 1.02, 0.99][number % 5];
     let group = |(index, &upto): (usize, &u32)| {
@@ -183,7 +183,7 @@ fn settings() -> Settings {
 
 fn measured() -> Measured {
     let mut transports: Vec<Transport> = KINDS.iter().map(transport).collect();
-    // The second run of this one was lost.
+    // The second run of this transport was lost.
     let pool = &mut transports[2];
     pool.runs.remove(1);
     pool.counts = PhaseCounts { measured: 2, repeated: 2, disturbed: 0, lost: 1 };
@@ -195,7 +195,7 @@ fn measured() -> Measured {
     }
 }
 
-/// As on any other machine.
+/// Replaces machine-specific fields with fixed values.
 fn anonymous(outcome: Outcome) -> Outcome {
     let (kernel, arch) = ("6.18.4".to_owned(), "x86_64".to_owned());
     let machine = Machine { cpus: 2, kernel, arch };
@@ -237,7 +237,7 @@ fn machines_read_the_fields_of_the_contract() {
     assert_eq!((&row["offered_load"], &json["config"]["link_mbps"]), (&json!(0.8), &json!(200.0)));
 }
 
-/// What slows a whole run down cancels out, also where a run is missing.
+/// Disturbances of a whole run cancel out, even if another run is missing.
 #[test]
 fn ratios_are_of_the_same_run() {
     let json: Value = serde_json::from_str(&findings().outcome.json()).unwrap();
@@ -274,7 +274,7 @@ fn what_went_wrong_is_said() {
     assert!(page.contains("tcp-pool has no result") && page.contains("timed out"), "{page}");
 }
 
-/// One transport, one run, a switch that is not ours: less to show, and nothing to compare.
+/// One transport, one run, an external switch: less to show, and no comparisons.
 fn least() -> Findings {
     let mut measured = measured();
     measured.transports.truncate(1);
@@ -344,7 +344,7 @@ fn charts_are_files_of_their_own() {
     assert!(files.iter().all(|(_, content)| content.starts_with("<svg xmlns=")));
 }
 
-/// Nothing on a page comes from elsewhere, and nothing is broken.
+/// A page is self-contained and intact.
 fn is_whole(page: &str) {
     for away in ["http:", "https:", "//", "src=", "href=", "@import", "url("] {
         assert!(!page.contains(away), "{away}");
@@ -374,12 +374,12 @@ fn a_reader_plays_with_the_page() {
     "#;
     // 11 charts; sizes, ratios, priorities, machinery, runs.
     if let Some(answer) = browser::open(&page, (11, 5), asked) {
-        // Median and 99th percentile of each transport, under what they are about.
+        // Median and 99th percentile of each transport, below their heading.
         assert_eq!(answer, json!([1 + 2 * KINDS.len(), "up to 36 B", "apus", "false", 2]));
     }
 }
 
-/// With a setting that was varied.
+/// Returns the results of a varied setting.
 fn varied(parameter: &str, values: &[&str]) -> Varied {
     let point = |(index, value): (usize, &&str)| {
         let mut measured = measured();

@@ -1,5 +1,5 @@
-//! Scenario: contenders without an experiment. Each does what it promises, byte for byte, and
-//! reports a peer that does not.
+//! Scenario: contenders without an experiment. Each keeps its contract, byte for byte, and reports
+//! a peer that does not.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 const POLLS: [PollMode; 3] =
     [PollMode::Spin, PollMode::Hybrid(Duration::from_micros(1)), PollMode::Block];
 
-/// Returns a plan in which everything counts from the first message on.
+/// Returns a plan that counts from the first message on.
 fn plan(poll: PollMode) -> Plan {
     Plan {
         raw: false,
@@ -73,9 +73,9 @@ macro_rules! sides {
     }};
 }
 
-/// Runs a client with its own server, and returns both sides. If one of the first `counting` sides
-/// has counted nothing, it does so again for ten times as long: the system may not run a thread for
-/// longer than a short measurement.
+/// Runs a client with a dedicated server, and returns both sides. If one of the first `counting`
+/// sides has counted no message, the run is repeated with ten times the length: the system may
+/// suspend a thread for longer than a short measurement.
 fn measure((serve, drive): (Runner, Runner), poll: PollMode, counting: usize) -> [Side; 2] {
     let run = |millis: u64| -> [Side; 2] {
         let mut server = start(serve, json!({"poll": poll}));
@@ -107,7 +107,7 @@ fn framed(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Returns whether a stream echoes messages of all sizes that are written at once.
+/// Returns whether a stream echoes messages of all sizes that are written back to back.
 fn echoes(mut stream: impl Read, mut writer: impl Write + Send + 'static) -> bool {
     let sent: Vec<u8> =
         [0, 1, 100, 70_000, 3, 500_000].iter().flat_map(|&n| framed(&pattern(n))).collect();
@@ -147,7 +147,7 @@ fn a_tcp_server_with_short_replies_answers_each_message_once() {
     }
     drop(stream);
     let side: Side = server.stop().unwrap();
-    // The measurement begins with the first message and does not contain it.
+    // The measurement starts with the first message and excludes it.
     assert_eq!((side.messages, side.bytes), (2, 100_003));
 }
 
@@ -296,7 +296,7 @@ fn an_apus_server_with_short_replies_answers_each_message_once() {
         assert_eq!(client.call(address, pattern(length)).unwrap(), Replies::SHORT[..]);
     }
     let side: Side = server.stop().unwrap();
-    // The measurement begins with the first message and does not contain it.
+    // The measurement starts with the first message and excludes it.
     assert_eq!((side.messages, side.bytes), (2, 100_003));
 }
 
@@ -396,7 +396,8 @@ fn a_reply_that_is_not_the_request_is_an_error_of_the_client() {
 
 #[test]
 fn a_missing_server_is_an_error_of_the_client() {
-    // While this socket is open, no other process gets the port, and none receives from it.
+    // While this socket is open, no other process can bind the port; datagrams to it are never
+    // read.
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = socket.local_addr().unwrap();
     for (_, drive) in [

@@ -1,5 +1,6 @@
-//! Situation: the load experiment. The run is far too short to measure anything; it shows that the contract of its JSON
-//! is kept, that only what was asked for is in it, and that the page needs nothing but itself.
+//! Situation: the load experiment. The run is far too short for measurements; it shows that the
+//! JSON contract is kept, that the JSON contains only requested results, and that the page is
+//! self-contained.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -74,9 +75,10 @@ fn only_apus_says_what_it_sent_again() {
 
 #[test]
 fn the_burst_brings_more_requests_for_all_contenders() {
-    // 100 ms and a burst of 20 ms, twice as fast: 2000 a second for 140 ms, and as long again as a healthy server needs.
+    // 100 ms and a burst of 20 ms, twice as fast: 2000 a second for 140 ms, plus the time that a
+    // healthy server needs.
     let messages = |row: &Value| row["messages"].as_u64().unwrap();
-    // A machine that is busy enough leaves requests without a reply.
+    // On a very busy machine, some requests have no reply.
     let due = |row: &Value| messages(row) + row["errors"].as_u64().unwrap();
     assert!(due(&rows()[0]) > 200, "{}", rows()[0]);
     assert!(rows().iter().all(|row| due(row) == due(&rows()[0])), "{JSON:?}");

@@ -1,5 +1,6 @@
-//! Situation: the local experiment. The runs are far too short to measure anything; they show which contenders take
-//! part, what a row holds, and that a contender that cannot carry a size sits out.
+//! Situation: the local experiment. The runs are far too short for measurements; they show the
+//! participating contenders, the content of a row, and that a contender that cannot carry a size
+//! sits out.
 
 use apus::PollMode;
 use apus_bench::agent;
@@ -22,7 +23,7 @@ const ALL: [&str; 8] = [
 /// The contenders that carry no large messages.
 const SHORT: [&str; 2] = ["bare", "unix-seqpacket"];
 
-/// Runs in threads of this process, and gives what a machine and what people would read.
+/// Runs in threads of this process, and returns the JSON output and the text output.
 fn run(change: impl FnOnce(&mut Options)) -> Result<(Value, String), Error> {
     let mut options = Options::default();
     let repetition = &mut options.repetition;
@@ -41,7 +42,7 @@ fn names(json: &Value) -> Vec<&str> {
     rows(json).iter().map(|row| row["name"].as_str().unwrap()).collect()
 }
 
-/// Whether the figure is there and positive, with least and greatest around it.
+/// Whether the figure is present and positive, between its minimum and maximum.
 fn has(object: &Value, figure: &str) -> bool {
     let number = |suffix: &str| object[format!("{figure}{suffix}")].as_f64();
     let (Some(least), Some(median), Some(greatest)) = (number("_min"), number(""), number("_max"))
@@ -112,7 +113,7 @@ fn a_result_says_what_was_asked_for() {
     assert!(!text.contains("by size"), "one size needs no table of its own:\n{text}");
 }
 
-/// In one run there is one value, so the better one of both kinds is the least time and the greatest rate.
+/// A single run has one value per kind, so the better kind has the lower time and the higher rate.
 #[test]
 fn unix_is_the_better_kind_figure_by_figure() {
     let change = |options: &mut Options| {

@@ -1,5 +1,5 @@
-//! Situation: the sides of a benchmark run in processes of their own, as users run them. Every contender completes
-//! messages; the runs are far too short to measure anything.
+//! Situation: the sides of a benchmark run in separate processes, as users run them. Every
+//! contender completes messages; the runs are far too short for measurements.
 
 use std::env;
 use std::process::ExitCode;
@@ -16,14 +16,14 @@ fn every_experiment_comes_to_its_result(host: &Spawner) {
     for experiment in CONTESTS {
         let defaults = (experiment.defaults)();
         for poll in [defaults.repetition.poll, PollMode::Hybrid(PollMode::DEFAULT_SPIN)] {
-            // Not `udp-gso`: what its socket gets while its thread may not run is lost, on a busy
-            // machine all of it.
+            // Not `udp-gso`: it loses the packets that arrive while its thread is not running, on a
+            // busy machine all of them.
             let only = match experiment.name {
                 "throughput" => vec!["apus".to_owned(), "tcp".to_owned()],
                 _ => Vec::new(),
             };
-            // Each side has to run several times in it, also if it shares its core with a few other programs: a contender
-            // that completes nothing has no row.
+            // Long enough for each side to be scheduled several times, even on a core shared with a
+            // few other programs: a contender that completes no message has no row.
             let repetition = Repetition { seconds: 0.2, runs: 1, poll, seed: 1 };
             let options = Options { repetition, only, ..defaults.clone() };
             let outcome = experiment.run(&options, host).unwrap().outcome;
@@ -31,7 +31,7 @@ fn every_experiment_comes_to_its_result(host: &Spawner) {
             assert_eq!(json["experiment"], experiment.name);
             for row in json["rows"].as_array().unwrap() {
                 for (figure, value) in row.as_object().unwrap() {
-                    // `phases` is there if other programs disturbed a measurement.
+                    // `phases` is present if other programs disturbed a measurement.
                     let is_figure = !["name", "phases"].contains(&&figure[..]);
                     assert!(!is_figure || value.as_f64().is_some(), "{figure} of {row}");
                 }

@@ -1,4 +1,4 @@
-//! The program as a whole, with measurements that are short.
+//! The complete program, with short measurements.
 
 use serde_json::Value;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Launchers that number the processes they start: Slurm, MPI, Kubernetes.
 //!
 //! A launcher sets environment variables that give each process its index. Launchers differ only in
-//! the names of these variables. Callers list the launchers they know, the closest to the process
+//! the names of these variables. Callers list the supported launchers, the closest to the process
 //! first: `mpirun` inside a Slurm job starts processes with the variables of both.
 
 /// Environment variables of a launcher.
@@ -11,7 +11,7 @@ pub struct Launcher {
     pub index: &'static str,
     /// Variables of the least index and of the step between two, if these are not 0 and 1.
     pub from: Option<(&'static str, &'static str)>,
-    /// Variable of the number of processes; `None` if the launcher sets none.
+    /// Variable of the number of processes; `None` if the launcher has no such variable.
     pub count: Option<&'static str>,
 }
 
@@ -43,7 +43,7 @@ pub enum LauncherError {
         name: &'static str,
         /// Its value.
         value: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: &'static str,
     },
     /// The environment has the index of this process but not the number of processes. The field is
@@ -68,8 +68,8 @@ pub fn number(
     }
 }
 
-/// Returns the index of this process, from 0, and the number of processes; `None` if no launcher's
-/// variables are set. `count` takes precedence over the environment.
+/// Returns the index of this process, from 0, and the number of processes; `None` without the
+/// variables of any launcher. `count` takes precedence over the environment.
 ///
 /// # Errors
 ///

@@ -7,9 +7,11 @@
 //!   packet_socket      all packets of one interface
 //! ```
 //!
-//! Agents, cores and clocks of this machine are in `apus-measure`, whose modules experiments find here as well.
+//! Agents, cores and clocks of this machine are in `apus-measure`; its modules are re-exported
+//! here.
 //!
-//! Only [`fabric`] and [`delay`] need privileges (root or user namespaces), and only [`launch`] reaches other hosts.
+//! Only [`fabric`] and [`delay`] need privileges (root or user namespaces), and only [`launch`]
+//! connects to other hosts.
 
 #![forbid(unsafe_code)]
 

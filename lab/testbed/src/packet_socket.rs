@@ -1,7 +1,7 @@
 //! Packet sockets: all packets of an interface, with their Ethernet headers.
 //!
-//! See packet(7). A packet socket needs CAP_NET_RAW in the user namespace to which the network
-//! namespace belongs. A process that created both has it there.
+//! See packet(7). A packet socket needs CAP_NET_RAW in the user namespace that owns the network
+//! namespace. A process that created both has that capability.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -20,7 +20,7 @@ pub enum Use {
 
 /// Opens a packet socket at an interface of this process's namespace.
 pub fn open(interface: &str, purpose: Use) -> Result<OwnedFd, Error> {
-    // A socket without a protocol receives nothing.
+    // A socket without a protocol receives no packets.
     let protocol = match purpose {
         Use::Receive => Some(SockProtocol::EthIp),
         Use::Send => None,

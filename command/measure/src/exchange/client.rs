@@ -32,12 +32,13 @@ pub fn call(endpoint: &Endpoint, server: SocketAddr, request: &Bytes) -> Result<
     reply.map_err(|error| Error::endpoint(format!("call {server}"), error))
 }
 
-/// Keeps as many calls outstanding as the plan says, for as long as it says, and then receives the
+/// Keeps the plan's number of calls outstanding for the plan's duration, and then receives the
 /// outstanding replies.
 ///
-/// Each completed call is followed by the next one. The calls that follow from one batch of replies are
-/// made together, as UDP with segmentation sends up to 64 packets at once. The cork lets them leave when
-/// no further reply is available and the client waits, or earlier if they fill a datagram.
+/// Each completed call is followed by the next one. The calls that follow a batch of replies are
+/// made together, like UDP with segmentation, which sends up to 64 packets per call. The cork
+/// releases them when no further reply is available and the client waits, or earlier if they fill a
+/// datagram.
 pub fn many(
     endpoint: &Endpoint,
     server: SocketAddr,
@@ -53,7 +54,7 @@ pub fn many(
         sent.map_err(|error| Error::endpoint(format!("send to {server}"), error))
     };
     let mut meter = Meter::start(plan);
-    // Send time of each call, by its cookie.
+    // Send time of each call, by cookie.
     let mut sent = vec![clock::now(); plan.outstanding];
     let mut under_way = sent.len();
     let mut ends = Vec::with_capacity(plan.outstanding);
@@ -96,7 +97,7 @@ pub fn many(
 ///
 /// # Errors
 ///
-/// It differs from `expected`.
+/// The length differs from `expected`.
 pub fn expect_length(reply: &Bytes, expected: usize, server: SocketAddr) -> Result<(), Error> {
     if reply.len() == expected {
         return Ok(());

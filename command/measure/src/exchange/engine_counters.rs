@@ -6,7 +6,7 @@ use apus::Endpoint;
 
 /// Messages that the application received.
 pub const MESSAGES: &str = "messages";
-/// Times that a thread found the core lock taken.
+/// Number of failed attempts to take the core lock.
 pub const LOCK_MISSES: &str = "lock_misses";
 /// Messages that were stolen from another shard.
 pub const STEALS: &str = "steals";

@@ -15,12 +15,12 @@ pub enum Path {
     Udp,
     /// Raw IP, as to hosts with the kernel module.
     Raw,
-    /// Shared memory, the endpoints' own choice.
+    /// Shared memory, chosen by the endpoints.
     Local,
 }
 
 impl Path {
-    /// Returns the path to use for `plan`, which selects the protocol between hosts.
+    /// Returns the path to use for `plan`; the plan selects the protocol between hosts.
     pub fn of(self, plan: &Plan) -> Self {
         if plan.raw && self == Self::Udp { Self::Raw } else { self }
     }
@@ -31,9 +31,9 @@ pub fn builder(path: Path) -> EndpointBuilder {
     configured(&Settings::default(), path)
 }
 
-/// Returns an endpoint builder for this path with other settings than the default.
+/// Returns an endpoint builder for this path with the given settings.
 ///
-/// Calls have no timeout: the sockets that apus is compared with have none.
+/// Calls have no timeout, like the sockets that apus is compared with.
 pub fn configured(settings: &Settings, path: Path) -> EndpointBuilder {
     let builder = Endpoint::builder().settings(settings).call_timeout(Duration::MAX);
     let builder = builder.local(path == Path::Local);

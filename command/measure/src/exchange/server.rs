@@ -22,8 +22,7 @@ pub fn echo_after(endpoint: &Endpoint, mut work: impl FnMut()) -> Result<(), Err
     })
 }
 
-/// Sends each request back, for many small requests: receives all that are available, and sends the
-/// replies together.
+/// Echoes many small requests: receives all available requests, and sends the replies together.
 pub fn echo_together(endpoint: &Endpoint) -> Result<(), Error> {
     let _together = endpoint.cork();
     let mut requests = Vec::with_capacity(AT_ONCE);

@@ -1,4 +1,4 @@
-//! Both sides of an exchange: what the server and the client do.
+//! The two sides of an exchange: server and client.
 
 use std::net::SocketAddr;
 
@@ -24,14 +24,14 @@ pub struct Exchange {
 /// Number of outstanding calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Calls {
-    /// One: each call waits for its reply, and the server echoes.
+    /// One call at a time: each waits for its reply, and the server echoes.
     OneByOne,
-    /// As many as the plan says; messages that are ready leave together.
+    /// The plan's number of concurrent calls; ready messages leave together.
     Many(Replies),
 }
 
 impl Exchange {
-    /// Runs the server until it is asked to stop.
+    /// Runs the server until it must stop.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl Exchange {
         Ok(Side { counters: engine_counters::of(&endpoint), ..Side::default() })
     }
 
-    /// Runs the client: exchanges messages with `server` for the time in the plan.
+    /// Runs the client: exchanges messages with `server` for the plan's duration.
     ///
     /// # Errors
     ///

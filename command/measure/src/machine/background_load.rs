@@ -4,15 +4,15 @@ use super::cpu_ticks::{CpuTicks, ForeignTime};
 
 /// Measures the processor time of other programs while an experiment runs.
 ///
-/// Their time slices lengthen the tail of every latency distribution, and the figures alone cannot
-/// tell them from the delays of the contenders.
+/// Their time slices lengthen the tail of every latency distribution, and the figures alone do not
+/// distinguish them from the contenders' delays.
 #[derive(Clone, Copy, Debug)]
 pub struct BackgroundLoad {
     began: Option<CpuTicks>,
 }
 
-/// Share of the machine's time above which other programs deserve a note. Chosen by us: the
-/// system's own housekeeping stays below it.
+/// Share of the machine's time used by other programs that triggers a note. Chosen by us: the
+/// system's housekeeping stays below it.
 const NOTE_THRESHOLD: f64 = 0.03;
 
 impl BackgroundLoad {
@@ -22,15 +22,15 @@ impl BackgroundLoad {
         Self { began: CpuTicks::now() }
     }
 
-    /// Returns the time that the experiment has not got; `None` if the system does not tell. To be called when all child
-    /// processes have ended.
+    /// Returns the time withheld from the experiment; `None` if the system does not report it. Must
+    /// be called after all child processes have exited.
     #[must_use]
     pub fn foreign_time(&self) -> Option<ForeignTime> {
         self.began?.foreign_until(CpuTicks::now()?)
     }
 
-    /// Returns what readers of a result must know about other programs, if anything. To be called
-    /// when all child processes have ended.
+    /// Returns a note about other programs for readers of the result, if one is needed. Must be
+    /// called after all child processes have exited.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let time = self.foreign_time()?;

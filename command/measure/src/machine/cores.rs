@@ -18,7 +18,7 @@ pub struct Cores {
 
 impl Cores {
     /// Chooses a core for each side if this process may use two: the first for the client, the last
-    /// for the server, so that the two are rarely hardware threads of one physical core.
+    /// for the server, so that they rarely share a physical core as hardware threads.
     #[must_use]
     pub fn choose() -> Self {
         Self::of_pair(0)
@@ -40,8 +40,8 @@ impl Cores {
         Self { client: Some(cores[index]), server: Some(cores[cores.len() - 1 - index]) }
     }
 
-    /// Chooses the core of one of several clients of the same server, which has the last core for
-    /// itself. With one core, the choice is left to the system.
+    /// Chooses the core of one of several clients of one server. The last core is reserved for the
+    /// server. With one core, the choice is left to the system.
     #[must_use]
     pub fn of_client(index: usize) -> Option<usize> {
         match &allowed()[..] {
@@ -50,13 +50,13 @@ impl Cores {
         }
     }
 
-    /// Returns whether `tasks` tasks can have a core each.
+    /// Returns whether the machine has a core for each of `tasks` tasks.
     #[must_use]
     pub fn suffice_for(tasks: usize) -> bool {
         tasks <= allowed().len()
     }
 
-    /// Returns what readers of a result must know about the cores, if anything.
+    /// Returns a note about the cores for readers of the result, if one is needed.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         self.are_shared().then(|| {
@@ -96,7 +96,7 @@ pub fn physical_first() -> Vec<usize> {
     if cores.is_empty() { vec![0] } else { cores }
 }
 
-/// Returns the first of each group, then the second of each, and so on.
+/// Interleaves the groups: the first element of each, then the second of each, and so on.
 fn round_robin(cores: impl Iterator<Item = (usize, String)>) -> Vec<usize> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let round = |(core, group): (usize, String)| {
@@ -110,7 +110,7 @@ fn round_robin(cores: impl Iterator<Item = (usize, String)>) -> Vec<usize> {
 }
 
 /// Returns the cores that this process may use, in ascending order; empty if the system does not
-/// say.
+/// report them.
 pub fn allowed() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect()

@@ -7,26 +7,25 @@ use std::fs;
 pub struct CpuTicks {
     /// All ticks.
     all: u64,
-    /// Ticks when a program ran, packets were processed, or the hypervisor withheld the
-    /// processor.
+    /// Ticks spent running programs, processing packets, or withheld by the hypervisor.
     busy: u64,
-    /// Ticks when interrupts were served. This experiment's packets cause many of them, so they
-    /// are charged to no program.
+    /// Ticks spent serving interrupts. This experiment's packets cause many of them, so they are
+    /// charged to no program.
     interrupts: u64,
-    /// Ticks when the hypervisor withheld the processor.
+    /// Ticks withheld by the hypervisor.
     stolen: u64,
-    /// Ticks when this process or an ended child ran.
+    /// Ticks used by this process and its reaped children.
     own: u64,
 }
 
-/// Time of the machine that an experiment did not get, as shares of the machine's time.
+/// Processor time withheld from an experiment, as shares of the machine's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ForeignTime {
-    /// Ticks of the time that is judged, over all processors.
+    /// Ticks of the measured period, over all processors.
     pub ticks: u64,
-    /// Share that other programs used.
+    /// Share used by other programs.
     pub others: f64,
-    /// Share that the hypervisor withheld.
+    /// Share withheld by the hypervisor.
     pub stolen: f64,
 }
 
@@ -46,7 +45,7 @@ impl CpuTicks {
         let [user, nice, system, idle, iowait, irq, softirq, steal] = *ticks.first_chunk()?;
         let interrupts = irq + softirq;
         let busy = user + nice + system + interrupts + steal;
-        // The name in parentheses may contain any character. utime is the 12th field behind it,
+        // The name in parentheses may contain any character. utime is the 12th field after it,
         // followed by stime, cutime and cstime.
         let (_, fields) = process.rsplit_once(')')?;
         let fields = fields.split_whitespace().skip(11).take(4);
@@ -54,7 +53,7 @@ impl CpuTicks {
         Some(Self { all: busy + idle + iowait, busy, interrupts, stolen: steal, own })
     }
 
-    /// Returns the time between two readings that was not this process's nor its children's.
+    /// Returns the time between two readings that was withheld from this process and its children.
     pub(super) fn foreign_until(self, later: Self) -> Option<ForeignTime> {
         let all = later.all.checked_sub(self.all).filter(|&all| all > 0)?;
         let busy = later.busy.checked_sub(self.busy)?;

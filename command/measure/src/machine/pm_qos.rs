@@ -3,19 +3,18 @@
 use std::fs::File;
 use std::io::Write;
 
-/// Keeps cores out of deep sleep states while it lives. A woken program then starts at
-/// once, not after the tens of microseconds that a core, or the host of a virtual machine, needs to
-/// resume.
+/// Keeps cores out of deep sleep states until it is dropped. A woken program then runs immediately,
+/// without the tens of microseconds that a core, or the host of a virtual machine, needs to resume.
 ///
 /// Performance guides recommend this first for real hosts (tuned's `network-latency`). It helps
-/// every transport alike and needs privileges.
+/// every transport equally and requires privileges.
 #[derive(Debug)]
 pub struct PmQosRequest {
-    /// The request ends when this file is closed.
+    /// Closing this file ends the request.
     _request: File,
 }
 
-/// Where Linux takes such requests: `Documentation/power/pm_qos_interface.rst`.
+/// The kernel's interface for these requests: `Documentation/power/pm_qos_interface.rst`.
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
 impl PmQosRequest {

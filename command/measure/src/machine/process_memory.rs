@@ -6,7 +6,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::{Doing, Error};
 
-/// Returns the bytes of memory that a process has touched and no file backs; of this process without a number.
+/// Returns the anonymous memory in use by a process, in bytes; by this process if `process` is
+/// `None`.
 ///
 /// # Errors
 ///
@@ -26,14 +27,14 @@ fn field(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Descriptors that root allows itself. Chosen by us: ten for each of ten thousand connections.
+/// Minimum descriptor limit set as root. Chosen by us: ten for each of ten thousand connections.
 const DESCRIPTORS: u64 = 100_000;
 
-/// Lets this process open as many descriptors as the system allows it to; as root 100,000, if there were fewer.
+/// Raises this process's descriptor limit to the system's maximum; as root, to at least 100,000.
 pub fn raise_descriptor_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let more = maximum.map(|maximum| maximum.max(DESCRIPTORS));
-    // Without them, the error of what cannot be opened says what is missing.
+    // If this fails, the error of a later `open` reports the shortage.
     for limit in [more, maximum] {
         if setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit }).is_ok() {
             return;
@@ -55,7 +56,7 @@ mod tests {
     fn memory_counts_when_it_is_touched() {
         let before = anonymous_memory(None).unwrap();
         let memory = std::hint::black_box(vec![1_u8; 8 << 20]);
-        // Other tests of this process take and free memory meanwhile.
+        // Other tests of this process allocate and free memory concurrently.
         assert!(anonymous_memory(Some(std::process::id())).unwrap() > before + (4 << 20));
         drop(memory);
     }

@@ -31,7 +31,7 @@ impl Agent {
         Ok(self.crew.addresses()?[0])
     }
 
-    /// Compares the agent's clock with this host's. To be called while the agent does nothing else.
+    /// Compares the agent's clock with this host's. Must be called while the agent is idle.
     ///
     /// # Errors
     ///
@@ -40,8 +40,8 @@ impl Agent {
         Ok(self.crew.compare_clocks()?[0])
     }
 
-    /// Starts the agent's work at an instant of this host's clock, which is translated to the
-    /// agent's. The agent receives it from [`super::Control::begin`].
+    /// Starts the agent's work at an instant of this host's clock, translated to the agent's clock.
+    /// The agent receives the order from [`super::Control::begin`].
     ///
     /// # Errors
     ///
@@ -61,12 +61,13 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// The agent failed; the call returns at once.
+    /// The agent failed; the call returns immediately.
     pub fn sleep(&mut self, duration: Duration) -> Result<(), Error> {
         self.crew.sleep(duration)
     }
 
-    /// Stops the agent's process (SIGSTOP) until [`Agent::resume`]. Dropping the handle ends it all the same.
+    /// Stops the agent's process (SIGSTOP) until [`Agent::resume`]. Dropping the handle ends a
+    /// paused process as well.
     ///
     /// # Errors
     ///
@@ -75,7 +76,7 @@ impl Agent {
         self.crew.signal(Signal::STOP)
     }
 
-    /// Lets the agent's process run again (SIGCONT).
+    /// Resumes the agent's process (SIGCONT).
     ///
     /// # Errors
     ///
@@ -84,13 +85,13 @@ impl Agent {
         self.crew.signal(Signal::CONT)
     }
 
-    /// Returns the number of the agent's process; `None` if it is no process of this host.
+    /// Returns the agent's process ID; `None` if it does not run on this host.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.crew.pid(0)
     }
 
-    /// Kills the agent's process (SIGKILL), which has no chance to end in an orderly way, and waits for its end.
+    /// Kills the agent's process (SIGKILL), without an orderly shutdown, and waits for its exit.
     ///
     /// # Errors
     ///
@@ -99,7 +100,7 @@ impl Agent {
         self.crew.signal(Signal::KILL)
     }
 
-    /// Asks the agent to stop, and waits for its result.
+    /// Requests the agent to stop, and waits for its result.
     ///
     /// # Errors
     ///
@@ -109,7 +110,7 @@ impl Agent {
         self.result(Duration::ZERO)
     }
 
-    /// Waits for the result of an agent that ends on its own after about `duration`.
+    /// Waits for the result of an agent that exits unprompted after about `duration`.
     ///
     /// # Errors
     ///

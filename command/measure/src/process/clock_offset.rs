@@ -1,14 +1,15 @@
 //! Offset between the monotonic clocks of two hosts.
 //!
-//! Each host counts from its own boot, so instants of one host mean nothing on another. The parent
-//! asks an agent for its clock and reads its own clock before and after. The agent's reading
-//! belongs to some instant in between: half way is the best estimate, and half of the round trip
-//! bounds the error, however the delay is split between the two directions. Of several exchanges,
-//! the exchange with the shortest round trip has the smallest bound (D. Mills, RFC 5905, section 10: the
-//! clock filter of NTP).
+//! Each host counts from its boot, so instants of one host are meaningless on another. The parent
+//! requests an agent's clock and reads its local clock before and after. The agent's reading was
+//! taken at some instant in between: the midpoint is the best estimate, and half of the round trip
+//! bounds the error, regardless of how the delay is split between the two directions. Of several
+//! exchanges, the exchange with the shortest round trip has the smallest bound (D. Mills, RFC 5905,
+//! section 10: the clock filter of NTP).
 //!
 //! Clocks also drift, by some tens of microseconds per second if nothing disciplines them. The
-//! bound holds for the instant of the exchange. A run of seconds adds little; one of hours would.
+//! bound applies to the instant of the exchange. A run of seconds adds little; a run of hours would
+//! add much.
 
 /// One request for the agent's clock and its answer, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ impl Exchange {
 /// Offset of an agent's monotonic clock from its parent's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockOffset {
-    /// Nanoseconds by which the agent's clock is ahead.
+    /// Lead of the agent's clock in nanoseconds.
     ahead: i64,
     error: u64,
 }
@@ -71,7 +72,7 @@ impl ClockOffset {
 mod tests {
     use super::*;
 
-    /// Returns exchanges with a clock that is `ahead`, each with its delays there and back.
+    /// Returns exchanges with a clock that is `ahead`, each with its delays in both directions.
     fn exchanges(ahead: i64, ways: &[(u64, u64)]) -> Vec<Exchange> {
         let start = 1_000_000_000_000;
         let exchange = |(number, (there, back)): (usize, &(u64, u64))| {

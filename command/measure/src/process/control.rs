@@ -18,7 +18,7 @@ use crate::{clock, machine};
 /// The work of a [`Task`]; returns its result.
 pub type Runner = fn(&Task, &mut Control) -> Result<Value, Error>;
 
-/// A kind of task and the function that does it.
+/// A kind of task and the function that runs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     /// Value of [`Task::job`].
@@ -27,7 +27,7 @@ pub struct Job {
     pub run: Runner,
 }
 
-/// Runs the job that the task names.
+/// Runs the job named in the task.
 ///
 /// # Errors
 ///
@@ -52,10 +52,10 @@ pub struct Control {
     reported: bool,
 }
 
-/// The order to start, with details that exist only when all agents are ready.
+/// The start order, with details that are available only when all agents are ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begin<T> {
-    /// Parameters that the job defines, for example where the others listen.
+    /// Parameters defined by the job, for example the addresses of the others.
     pub details: T,
     /// Common start of all agents, in nanoseconds of this host's [`clock::now`]. It is in the
     /// future unless this host or the path to it is extremely slow.
@@ -67,29 +67,29 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// The parent has ended.
+    /// The parent has exited.
     pub fn ready(&mut self, address: SocketAddr) -> Result<(), Error> {
         send(&self.to_parent, &AgentMessage::Ready { address })
     }
 
     /// Reports the result to the parent before the work is over, because others may still need this
-    /// agent. The value that the work returns later is not reported then.
+    /// agent. The work's later return value is then ignored.
     ///
     /// # Errors
     ///
-    /// The parent has ended.
+    /// The parent has exited.
     pub fn report(&mut self, result: Value) -> Result<(), Error> {
         self.reported = true;
         send(&self.to_parent, &AgentMessage::Done(result))
     }
 
-    /// Waits for the order to prepare for the start, by connecting to the others for example. It arrives once, after
-    /// [`Control::ready`], if the parent calls [`Crew::prepare`](super::Crew::prepare). The agent answers with
-    /// [`Control::prepared`].
+    /// Waits for the order to prepare for the start, for example by connecting to the others. It
+    /// arrives once, after [`Control::ready`], if the parent calls
+    /// [`Crew::prepare`](super::Crew::prepare). The agent answers with [`Control::prepared`].
     ///
     /// # Errors
     ///
-    /// The parent asked to stop instead, or has ended; or the details are not a `T`.
+    /// The parent requested a stop instead, or has exited; or the details are not a `T`.
     pub fn prepare<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
         let Ok(details) = self.prepares.recv() else { return Err(stopped()) };
         serde_json::from_value(details)
@@ -100,16 +100,16 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// The parent has ended.
+    /// The parent has exited.
     pub fn prepared(&mut self) -> Result<(), Error> {
         send(&self.to_parent, &AgentMessage::Prepared)
     }
 
-    /// Waits for the order to start. It arrives once, after [`Control::ready`].
+    /// Waits for the start order. It arrives once, after [`Control::ready`].
     ///
     /// # Errors
     ///
-    /// The parent asked to stop instead, or has ended; or the details are not a `T`.
+    /// The parent requested a stop instead, or has exited; or the details are not a `T`.
     pub fn begin<T: DeserializeOwned>(&mut self) -> Result<Begin<T>, Error> {
         let Ok(Begin { details, at }) = self.begins.recv() else { return Err(stopped()) };
         let details = serde_json::from_value(details)
@@ -117,12 +117,13 @@ impl Control {
         Ok(Begin { details, at })
     }
 
-    /// Ends this process (SIGKILL) when the thread ends that started it, even while it is paused
-    /// ([`Agent::pause`](super::Agent::pause)): a paused process does not notice the end of its input.
+    /// Arranges for this process to be killed (SIGKILL) when the thread that started it exits, even
+    /// while the process is paused ([`Agent::pause`](super::Agent::pause)): a paused process does
+    /// not notice the end of its input.
     ///
     /// # Errors
     ///
-    /// The system refuses it.
+    /// The system refuses the request.
     pub fn end_with_parent(&self) -> Result<(), Error> {
         let set = set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from);
         set.doing(|| "end with the parent".to_owned())
@@ -146,7 +147,7 @@ fn send(to_parent: &ToParent, report: &AgentMessage) -> Result<(), Error> {
 
 /// Runs an agent: reads the task, does the work, reports the result.
 ///
-/// `orphaned` is called if the parent ends before it asked to stop.
+/// `orphaned` is called if the parent exits without requesting a stop.
 pub(super) fn run_agent(
     mut from_parent: Box<dyn BufRead + Send>,
     to_parent: Box<dyn Write + Send>,
@@ -161,7 +162,8 @@ pub(super) fn run_agent(
     let (begin, begins) = mpsc::channel();
     let to_parent = Arc::new(Mutex::new(to_parent));
     let listener = Listener {
-        // Weak, so that the parent sees the end of the output although the listener still reads.
+        // Weak, so that the parent reads the end of the output although the listener is still
+        // running.
         to_parent: Arc::downgrade(&to_parent),
         orders: Some((prepare, begin)),
         stop: Stop::default(),
@@ -189,7 +191,7 @@ fn run(task: &Task, control: &mut Control, runner: Runner) -> Result<AgentMessag
 /// Reads the parent's messages while the work runs.
 struct Listener {
     to_parent: Weak<ToParent>,
-    /// Orders to prepare and to start; `None` once none can follow.
+    /// Orders to prepare and to start; `None` once no order can follow.
     orders: Option<(Sender<Value>, Sender<Begin<Value>>)>,
     stop: Stop,
 }
@@ -201,18 +203,18 @@ impl Listener {
             match order {
                 ParentMessage::Clock { asked } => {
                     let Some(to_parent) = self.to_parent.upgrade() else { continue };
-                    // The next read notices a parent that has ended.
+                    // The next read detects a parent that has exited.
                     let _ = send(&to_parent, &AgentMessage::Clock { asked, now: clock::now() });
                 }
                 ParentMessage::Prepare(details) => {
                     if let Some((prepares, _)) = &self.orders {
-                        // Work that does not wait for the order ignores it.
+                        // Fails if the work does not wait for the order.
                         let _ = prepares.send(details);
                     }
                 }
                 ParentMessage::Begin { details, at } => {
                     if let Some((_, begins)) = self.orders.take() {
-                        // As above.
+                        // Fails if the work does not wait for the order.
                         let _ = begins.send(Begin { details, at });
                     }
                 }
@@ -220,7 +222,7 @@ impl Listener {
                     self.orders = None;
                     self.stop.ask();
                 }
-                // Only the first line is a task; the parent sends no second one.
+                // Only the first line is a task; the parent sends no second task.
                 ParentMessage::Task(_) => {}
             }
         }

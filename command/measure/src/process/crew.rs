@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   start ──▶ addresses ──▶ prepare ──▶ begin ──▶ results
-//!     │          │             │           │         └─ of all; or of those that reported, and the first failure
-//!     │          │             │           └─ clocks compared, details handed out, one start instant for all
-//!     │          │             └─ on request: what takes an unknown time, such as connecting, however long it takes
-//!     │          └─ where each of them listens
+//!     │          │             │           │         └─ all, or those available and the first failure
+//!     │          │             │           └─ clocks compared, details sent, one start instant for all
+//!     │          │             └─ on request: work of unknown duration, such as connecting
+//!     │          └─ listening address of each agent
 //!     └─ each on its host
 //! ```
 //!
@@ -27,18 +27,18 @@ use super::protocol::{ParentMessage, Task};
 use crate::clock;
 use crate::error::Error;
 
-/// Time within which an agent must be ready, read its clock, or report after a stop. Chosen by us:
-/// a hundred times what a busy machine needs; it only ends what would hang forever.
+/// Time limit for an agent to become ready, read its clock, or report after a stop. Chosen by us: a
+/// hundred times the time that a busy machine needs; it only ends agents that would hang forever.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Time within which the other agents must report their results once one has failed.
+/// Time limit for the partial reports of the other agents, once an agent has failed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Delay of the notice of an agent's end after the failures that it causes in others.
+/// Maximum delay between the failures that an agent's death causes in others and the detection of
+/// the death.
 const DEATH_DELAY: Duration = Duration::from_millis(200);
 
-/// Clock readings per agent. Chosen by us: the fastest of this number of round trips is rarely
-/// delayed.
+/// Clock readings per agent. Chosen by us: the fastest of this many round trips is rarely delayed.
 const EXCHANGES: usize = 16;
 
 /// Agents that work together. Dropping it ends all of them.
@@ -52,14 +52,15 @@ pub struct Crew {
 /// Results of a crew.
 #[derive(Debug)]
 pub struct Results<T> {
-    /// Result of each agent, in the order of the tasks; `None` if it has none, like a killed agent ([`Crew::kill`]).
+    /// Result of each agent, in the order of the tasks; `None` for an agent without a result, such
+    /// as a killed agent ([`Crew::kill`]).
     pub each: Vec<Option<T>>,
     /// The first failure, if results are missing.
     pub failure: Option<Error>,
 }
 
 impl<T> Results<T> {
-    /// Returns the results of all agents, except for those that were killed.
+    /// Returns the results of all agents, except killed agents.
     ///
     /// # Errors
     ///
@@ -73,7 +74,7 @@ impl<T> Results<T> {
 }
 
 impl Crew {
-    /// Gives each agent its task.
+    /// Sends each agent its task.
     pub fn begin_all(
         bodies: impl IntoIterator<Item = (Result<RunningAgent, Error>, Task)>,
     ) -> Result<Self, Error> {
@@ -91,17 +92,18 @@ impl Crew {
         self.members.len()
     }
 
-    /// Returns whether there are no agents.
+    /// Returns whether the crew has no agents.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Waits until all agents are ready, and returns where they listen, in the order of the tasks.
+    /// Waits until all agents are ready, and returns their listening addresses, in the order of the
+    /// tasks.
     ///
     /// # Errors
     ///
-    /// The first agent that failed instead.
+    /// Failure of an agent; the first failure is returned.
     pub fn addresses(&mut self) -> Result<Vec<SocketAddr>, Error> {
         self.listen(TIMEOUT, |member| member.address.is_some() || member.result.is_some())?;
         let address = |member: &Member| {
@@ -110,12 +112,12 @@ impl Crew {
         self.members.iter().map(address).collect()
     }
 
-    /// Compares the clocks of all agents with this host's. To be called while the agents do nothing
-    /// else.
+    /// Compares the clocks of all agents with this host's. Must be called while the agents are
+    /// idle.
     ///
     /// # Errors
     ///
-    /// The first agent that failed instead.
+    /// Failure of an agent; the first failure is returned.
     pub fn compare_clocks(&mut self) -> Result<&[ClockOffset], Error> {
         self.clocks.clear();
         for index in 0..self.members.len() {
@@ -133,22 +135,23 @@ impl Crew {
     }
 
     /// Returns the clock offsets of the agents, in the order of the tasks, for the translation of
-    /// instants in results. Empty before the first comparison, which [`Crew::begin`] makes.
+    /// instants in results. Empty before the first comparison; [`Crew::begin`] compares.
     #[must_use]
     pub fn clocks(&self) -> &[ClockOffset] {
         &self.clocks
     }
 
-    /// Lets all agents prepare for the start, and waits until all have. Each agent gets its own details, and receives them
-    /// from [`super::Control::prepare`]. `duration` is about the time that it takes on an idle machine.
+    /// Makes all agents prepare for the start, and waits until all have done so. Each agent
+    /// receives separate details from [`super::Control::prepare`]. `duration` is the approximate
+    /// time on an idle machine.
     ///
     /// # Errors
     ///
-    /// The first agent that failed instead, or takes far longer than `duration`.
+    /// The first agent that failed, or takes far longer than `duration`.
     ///
     /// # Panics
     ///
-    /// There are more or fewer details than agents, or they cannot be written as JSON.
+    /// The number of details differs from the number of agents, or they cannot be written as JSON.
     pub fn prepare<T: Serialize>(
         &mut self,
         details: &[T],
@@ -167,19 +170,19 @@ impl Crew {
         }
     }
 
-    /// Starts all agents `lead` from now, and returns that instant by this host's clock. Each
-    /// agent gets its own details. The lead must cover their transmission: 200 ms is ample within
+    /// Starts all agents `lead` from now, and returns that instant by this host's clock. Each agent
+    /// receives separate details. The lead must cover their transmission: 200 ms is ample within
     /// one building.
     ///
     /// Agents receive the order from [`super::Control::begin`].
     ///
     /// # Errors
     ///
-    /// The first agent that failed instead.
+    /// Failure of an agent; the first failure is returned.
     ///
     /// # Panics
     ///
-    /// There are more or fewer details than agents, or they cannot be written as JSON.
+    /// The number of details differs from the number of agents, or they cannot be written as JSON.
     pub fn begin<T: Serialize>(&mut self, details: &[T], lead: Duration) -> Result<u64, Error> {
         assert_eq!(details.len(), self.members.len(), "details for each agent");
         if self.clocks.len() < self.members.len() {
@@ -202,7 +205,7 @@ impl Crew {
     ///
     /// # Errors
     ///
-    /// An agent failed; the call returns at once.
+    /// An agent failed; the call returns immediately.
     pub fn sleep(&mut self, duration: Duration) -> Result<(), Error> {
         let began = Instant::now();
         loop {
@@ -219,8 +222,8 @@ impl Crew {
         }
     }
 
-    /// Kills an agent's process (SIGKILL), which has no chance to end in an orderly way. Its end is no failure of the crew, and it
-    /// has no result.
+    /// Kills an agent's process (SIGKILL), without an orderly shutdown. Its exit is no failure of
+    /// the crew, and it has no result.
     ///
     /// # Errors
     ///
@@ -228,12 +231,12 @@ impl Crew {
     ///
     /// # Panics
     ///
-    /// There is no agent with this index.
+    /// No agent has this index.
     pub fn kill(&mut self, index: usize) -> Result<(), Error> {
         self.members[index].kill()
     }
 
-    /// Returns the number of an agent's process, if it is one of this host.
+    /// Returns an agent's process ID, if it runs on this host.
     pub(super) fn pid(&self, index: usize) -> Option<u32> {
         self.members[index].pid()
     }
@@ -243,7 +246,7 @@ impl Crew {
         self.members.iter_mut().try_for_each(|member| member.signal(signal))
     }
 
-    /// Asks all agents to stop.
+    /// Requests all agents to stop.
     ///
     /// # Errors
     ///
@@ -252,11 +255,11 @@ impl Crew {
         self.members.iter_mut().try_for_each(|member| member.order(&ParentMessage::Stop))
     }
 
-    /// Waits for the results of agents that end on their own after about `duration`, or that were
-    /// asked to stop.
+    /// Waits for the results of agents that exit unprompted after about `duration`, or after a stop
+    /// request.
     ///
-    /// When one agent fails, or takes far longer, the others are asked to stop. What they still
-    /// report is kept.
+    /// When an agent fails, or takes far longer, the others receive a stop request. Their late
+    /// reports are kept.
     pub fn results<T: DeserializeOwned>(mut self, duration: Duration) -> Results<T> {
         let timeout = duration.saturating_add(TIMEOUT);
         let mut failure = self.listen(timeout, Member::is_done).err();
@@ -278,7 +281,7 @@ impl Crew {
 
     /// Collects the results of the agents that have not failed.
     fn collect_remaining(&mut self) {
-        // A later failure is not the first one.
+        // Only the first failure is reported.
         let _ = self.stop();
         let until = Instant::now() + GRACE;
         let over = |member: &Member| member.is_done() || member.ended;
@@ -293,15 +296,15 @@ impl Crew {
     ///
     /// # Errors
     ///
-    /// The agent failed. If it reports a failure itself, the cause may be another agent that died:
-    /// then the error is that agent's end.
+    /// The agent failed. If it reports a failure, the cause may be the death of another agent: the
+    /// error is then the other agent's exit.
     fn handle(&mut self, event: MemberEvent) -> Result<(), Error> {
         let reported = event.reports_failure();
         let Err(failure) = self.members[event.index].handle(event) else { return Ok(()) };
         Err(if reported { self.death().unwrap_or(failure) } else { failure })
     }
 
-    /// Returns the end of an agent that died without a report, if one is noticed soon.
+    /// Returns the error of an agent that died without a report, if such a death is detected soon.
     fn death(&mut self) -> Option<Error> {
         let until = Instant::now() + DEATH_DELAY;
         loop {
@@ -315,14 +318,14 @@ impl Crew {
         }
     }
 
-    /// Handles events until `until` holds for all agents.
+    /// Handles events until `until` is true for all agents.
     fn listen(&mut self, timeout: Duration, until: impl Fn(&Member) -> bool) -> Result<(), Error> {
         let deadline = Instant::now().checked_add(timeout);
         (0..self.members.len())
             .try_for_each(|index| self.wait_until(index, timeout, deadline, &until))
     }
 
-    /// Handles events until `until` holds for one agent.
+    /// Handles events until `until` is true for one agent.
     fn wait_for(
         &mut self,
         index: usize,
@@ -365,7 +368,7 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        // Closes all inputs at once, so that the members end in parallel.
+        // Closes all inputs first, so that the members exit in parallel.
         self.members.iter_mut().for_each(Member::hang_up);
     }
 }

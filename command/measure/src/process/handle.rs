@@ -12,8 +12,8 @@ use super::control::{Runner, run_agent};
 use super::protocol::AGENT;
 use crate::error::Error;
 
-/// Returns advice about the end of a process, given its exit status and what it wrote to standard
-/// error; `None` if these need no explanation.
+/// Returns advice about the exit of a process, given its exit status and standard error output;
+/// `None` if these need no explanation.
 pub type Remedy = Box<dyn Fn(ExitStatus, &str) -> Option<String> + Send>;
 
 /// Returns no advice: messages of this program need no explanation.
@@ -28,7 +28,7 @@ pub struct RunningAgent {
     pub(super) from_agent: Box<dyn Read + Send>,
 }
 
-/// Resources to end and wait for. The fields are empty once that is done.
+/// The process, thread or connection to end and wait for. The fields are empty afterwards.
 pub(super) enum AgentHandle {
     /// A process, the thread that collects its standard error, and the advice about failures.
     Process(Child, Option<JoinHandle<String>>, Remedy),
@@ -53,7 +53,7 @@ impl RunningAgent {
         let mut stderr = child.stderr.take().expect("piped above");
         let complaints = thread::spawn(move || {
             let mut text = Vec::new();
-            // After an error, the text read so far is all that can be shown.
+            // After an error, only the text read so far can be shown.
             let _ = stderr.read_to_end(&mut text);
             String::from_utf8_lossy(&text).trim().to_owned()
         });
@@ -86,7 +86,7 @@ impl RunningAgent {
 }
 
 impl AgentHandle {
-    /// Waits for an agent that has closed its output, and returns how it ended.
+    /// Waits for an agent that has closed its output, and returns a description of its exit.
     pub(super) fn how_it_ended(&mut self) -> String {
         match self {
             Self::Process(child, complaints, remedy) => {
@@ -112,10 +112,10 @@ impl AgentHandle {
         }
     }
 
-    /// Sends a signal to the agent, if it is a process of this host.
+    /// Sends a signal to the agent, if it is a process on this host.
     pub(super) fn signal(&mut self, signal: Signal) -> io::Result<()> {
         match self {
-            // The number of a child that has been waited for may belong to another process.
+            // The process ID of a reaped child may belong to another process.
             Self::Process(child, ..) => match child.try_wait()? {
                 None => Ok(kill_process(Pid::from_child(child), signal)?),
                 Some(_) => Err(io::ErrorKind::NotFound.into()),
@@ -124,7 +124,7 @@ impl AgentHandle {
         }
     }
 
-    /// Returns the number of the process, if it is one of this host.
+    /// Returns the process ID, if the process runs on this host.
     pub(super) fn pid(&self) -> Option<u32> {
         match self {
             Self::Process(child, ..) => Some(child.id()),
@@ -132,19 +132,19 @@ impl AgentHandle {
         }
     }
 
-    /// Ends the agent unless it has ended already. Its input must be closed.
+    /// Ends the agent unless it has already exited. Its input must be closed.
     pub(super) fn end_now(&mut self) {
         match self {
             Self::Process(child, ..) => {
-                // Both fail only if the process has been waited for.
+                // Both fail only if the process was already reaped.
                 let _ = child.kill();
                 let _ = child.wait();
             }
             // Fails only if the other side has closed it already; otherwise the other side reads
             // the end of its input.
             Self::Connection(stream) => drop(stream.shutdown(Shutdown::Both)),
-            // The thread reads the end of its input; a panic has been reported by the thread
-            // itself.
+            // The thread reads the end of its input and exits; a panic was already reported by the
+            // thread.
             Self::Thread(thread) => drop(thread.take().map(JoinHandle::join)),
         }
     }

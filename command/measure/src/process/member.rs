@@ -15,7 +15,7 @@ use super::protocol::{AgentMessage, MAX_LINE, ParentMessage, Task, read_line, wr
 use crate::clock;
 use crate::error::{Doing, Error};
 
-/// Something that an agent sent.
+/// A message from an agent, or the end of its output.
 pub(super) struct MemberEvent {
     /// Index of the agent in its crew.
     pub(super) index: usize,
@@ -26,7 +26,7 @@ pub(super) struct MemberEvent {
 }
 
 impl MemberEvent {
-    /// Returns whether the agent itself reports a failure.
+    /// Returns whether the event is a failure reported by the agent.
     pub(super) const fn reports_failure(&self) -> bool {
         matches!(self.what, Ok(Some(AgentMessage::Failed(_))))
     }
@@ -35,12 +35,12 @@ impl MemberEvent {
 /// One agent of a crew. Dropping it ends the agent.
 pub(super) struct Member {
     name: String,
-    /// Standard input of the agent; `None` once the agent is to end.
+    /// Standard input of the agent; `None` once the agent must exit.
     to_agent: Option<Box<dyn Write + Send>>,
     body: AgentHandle,
-    /// Where the agent listens, once it is ready.
+    /// Listening address of the agent, once it is ready.
     pub(super) address: Option<SocketAddr>,
-    /// Whether it has prepared itself.
+    /// Whether it has prepared for the start.
     pub(super) is_prepared: bool,
     /// Result of its task.
     pub(super) result: Option<Value>,
@@ -48,12 +48,12 @@ pub(super) struct Member {
     pub(super) exchanges: Vec<Exchange>,
     /// The agent closed its output: no event follows.
     pub(super) ended: bool,
-    /// The agent was killed, so that its end is no failure.
+    /// The agent was killed, so its exit is no failure.
     killed: bool,
 }
 
 impl Member {
-    /// Sends the task. The agent's messages go to `events`, with the number `index`.
+    /// Sends the task. Messages of the agent are forwarded to `events`, tagged with `index`.
     pub(super) fn begin(
         agent: RunningAgent,
         task: Task,
@@ -90,13 +90,13 @@ impl Member {
         let Some(to_agent) = self.to_agent.as_mut() else { return Ok(()) };
         match write_line(&mut **to_agent, order) {
             Ok(()) => Ok(()),
-            // The agent ended; what it sent before says more than a broken pipe.
+            // The agent exited; its earlier messages are more informative than a broken pipe.
             Err(error) if gone(&error) => Ok(()),
             Err(error) => Err(error).doing(|| format!("talk to {}", self.name)),
         }
     }
 
-    /// Returns the number of the agent's process, if it is one of this host.
+    /// Returns the agent's process ID, if it runs on this host.
     pub(super) fn pid(&self) -> Option<u32> {
         self.body.pid()
     }
@@ -106,14 +106,15 @@ impl Member {
         self.body.signal(signal).doing(|| format!("send {signal:?} to {}", self.name))
     }
 
-    /// Kills the agent's process. Its end is no failure then.
+    /// Kills the agent's process. Its exit is then no failure.
     pub(super) fn kill(&mut self) -> Result<(), Error> {
         self.signal(Signal::KILL)?;
         self.killed = true;
         Ok(())
     }
 
-    /// Returns whether nothing more is expected of the agent: it has a result, or was killed.
+    /// Returns whether no more messages are expected from the agent: it has a result, or was
+    /// killed.
     pub(super) const fn is_done(&self) -> bool {
         self.result.is_some() || self.killed
     }
@@ -157,7 +158,7 @@ impl Member {
         }
     }
 
-    /// Records that no event follows, which is a failure if the task has no result.
+    /// Records that no event follows. This is a failure if the task has no result.
     fn end(&mut self, how: impl FnOnce(&mut AgentHandle) -> String) -> Result<(), Error> {
         if mem::replace(&mut self.ended, true) || self.is_done() {
             return Ok(());
@@ -170,13 +171,13 @@ impl Member {
         Error::Agent { agent: self.name.clone(), said }
     }
 
-    /// Closes the agent's input, which ends the agent.
+    /// Closes the agent's input; the agent exits on reading its end.
     pub(super) fn hang_up(&mut self) {
         drop(self.to_agent.take());
     }
 }
 
-/// Returns whether the error means that the other side ended.
+/// Returns whether the error means that the other side has exited.
 fn gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }

@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Longest line in bytes. Chosen by us: results with many histograms take some hundred kilobytes;
-/// the limit only protects the memory.
+/// Maximum line length in bytes. Chosen by us: results with many histograms take some hundred
+/// kilobytes; the limit only protects the memory.
 pub const MAX_LINE: u64 = 64 << 20;
 
 /// Hidden first argument that makes a program an agent.
@@ -21,17 +21,18 @@ pub struct Task {
     pub name: String,
     /// Core that it runs on; `None` leaves the choice to the system.
     pub core: Option<usize>,
-    /// Address for the other members of the crew; `None` if none was given.
+    /// Address for connections from the other members of the crew, if specified.
     #[serde(default)]
     pub bind: Option<IpAddr>,
-    /// Kind of work, which the program's [`super::Runner`] knows.
+    /// Kind of work, as defined by the program's [`super::Runner`].
     pub job: String,
-    /// Parameters that the job defines.
+    /// Parameters defined by the job.
     pub details: Value,
 }
 
 impl Task {
-    /// Adds the host that the agent runs on to its name, and the address to listen at unless it has one.
+    /// Appends the agent's host to its name, and sets the listening address unless it is set
+    /// already.
     pub fn on_host(self, host: &str, bind: IpAddr) -> Self {
         let name = format!("{} on {host}", self.name);
         Self { name, bind: self.bind.or(Some(bind)), ..self }
@@ -44,23 +45,23 @@ impl Task {
 pub(super) enum ParentMessage {
     /// The work to do. Always the first line.
     Task(Task),
-    /// Asks for the agent's clock.
+    /// Requests the agent's clock.
     Clock {
-        /// Parent's clock, which the answer repeats.
+        /// Parent's clock, echoed in the answer.
         asked: u64,
     },
-    /// The order to prepare, with what the parent knows only when all agents are ready. Sent at most once, before the
-    /// order to begin.
+    /// The order to prepare, with details that are available only when all agents are ready. Sent
+    /// at most once, before the start order.
     Prepare(Value),
-    /// The order to start, with details that exist only when all agents are ready. Sent at most
-    /// once.
+    /// The start order, with details that are available only when all agents are ready. Sent at
+    /// most once.
     Begin {
-        /// Parameters that the job defines.
+        /// Parameters defined by the job.
         details: Value,
         /// Start time by the agent's clock.
         at: u64,
     },
-    /// Asks the agent to stop and report.
+    /// Requests the agent to stop and report.
     Stop,
 }
 
@@ -70,14 +71,14 @@ pub(super) enum ParentMessage {
 pub(super) enum AgentMessage {
     /// Others may connect.
     Ready {
-        /// Where the agent listens.
+        /// Listening address of the agent.
         address: SocketAddr,
     },
-    /// The agent has prepared itself.
+    /// The agent has prepared for the start.
     Prepared,
     /// The agent's clock.
     Clock {
-        /// Copied from the question.
+        /// Copied from the request.
         asked: u64,
         /// The agent's time.
         now: u64,
@@ -86,9 +87,9 @@ pub(super) enum AgentMessage {
     Done(Value),
     /// The task failed, with the reason.
     Failed(String),
-    /// The agent process ended. Sent by a relay, which alone observes that.
+    /// The agent process exited. Sent by a relay, the only observer of the exit.
     Ended {
-        /// Exit status, and what it wrote to standard error.
+        /// Exit status and standard error output.
         how: String,
     },
 }
@@ -105,7 +106,7 @@ pub fn write_line(to: &mut dyn Write, line: &impl Serialize) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The line is longer than `longest` bytes or is not a `T`; the message shows its beginning.
+/// The line is longer than `longest` bytes or is not a `T`; the message shows its first characters.
 pub fn read_line<T: DeserializeOwned>(
     from: &mut dyn BufRead,
     longest: u64,

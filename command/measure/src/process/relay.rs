@@ -2,7 +2,7 @@
 //!
 //! The parent cannot start a process here. The relay starts the agent and copies lines between it
 //! and the connection without parsing them. The end of either side ends the other, so that AGENT-1
-//! holds across hosts. The last line says how the agent ended.
+//! holds across hosts. The last line reports how the agent exited.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ use super::handle::no_remedy;
 use super::protocol::{AgentMessage, MAX_LINE, ParentMessage, Task, read_text, write_line};
 use crate::error::{Doing, Error};
 
-/// A line and the side that it came from; `None` is the end of that side.
+/// A line and its source side; `None` is the end of that side.
 enum Line {
     FromParent(Option<Vec<u8>>),
     FromAgent(Option<Vec<u8>>),
@@ -52,7 +52,7 @@ fn carry(
     let (sender, lines) = mpsc::channel();
     read(from_parent, sender.clone(), Line::FromParent);
     read(BufReader::new(from_agent), sender, Line::FromAgent);
-    // An agent that does not read its task has ended; its output reports that.
+    // An agent that does not read its task has exited; its output reports that.
     let _ = write_line(&mut *to_agent, &ParentMessage::Task(task));
     for line in lines {
         match line {

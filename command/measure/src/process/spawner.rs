@@ -16,20 +16,20 @@ use crate::error::{Doing, Error};
 /// How agents are started on this machine.
 #[derive(Clone, Debug)]
 pub enum Spawner {
-    /// As child processes of this program, which must call [`agent_main`] if its first argument is
+    /// As child processes of this program. It must call [`agent_main`] if its first argument is
     /// [`AGENT`](super::AGENT).
     Processes(PathBuf),
     /// As child processes behind another command, for example `nsenter --target 123 --net`. The
-    /// command is run with the program and [`AGENT`](super::AGENT) as its last two arguments. It must pass
-    /// standard input, output and error through, including the end of the input.
+    /// command is run with the program and [`AGENT`](super::AGENT) as its last two arguments. It
+    /// must pass standard input, output and error through, including the end of the input.
     Command {
         /// The command and its first arguments; if empty, the program is the command.
         prefix: Vec<OsString>,
         /// Path of the program, as the command resolves it.
         program: OsString,
     },
-    /// As threads of this process. For tests: threads share what belongs apart, for example the
-    /// processor time charged to each side.
+    /// As threads of this process. For tests: threads share state that must be separate in
+    /// measurements, for example the processor time charged to each side.
     Threads(Runner),
 }
 
@@ -38,13 +38,13 @@ impl Spawner {
     ///
     /// # Errors
     ///
-    /// The system does not say which file the running program is.
+    /// The system does not report the path of the running program.
     pub fn this_program() -> Result<Self, Error> {
         let program = env::current_exe().doing(|| "find this program's file".to_owned())?;
         Ok(Self::Processes(program))
     }
 
-    /// Starts an agent that does `task`.
+    /// Starts an agent for `task`.
     ///
     /// # Errors
     ///
@@ -68,17 +68,18 @@ impl Spawner {
 }
 
 impl Crew {
-    /// Starts agents that work together, each by its own spawner.
+    /// Starts agents that work together, each with a separate spawner.
     ///
     /// # Errors
     ///
-    /// An agent cannot be started; those that started are ended.
+    /// An agent cannot be started; the agents already started are ended.
     pub fn start(tasks: impl IntoIterator<Item = (Spawner, Task)>) -> Result<Self, Error> {
         Self::begin_all(tasks.into_iter().map(|(host, task)| (host.embody(&task.name), task)))
     }
 }
 
-/// Runs an agent process. A program calls this and nothing else if its first argument is [`AGENT`](super::AGENT).
+/// Runs an agent process. A program whose first argument is [`AGENT`](super::AGENT) calls only this
+/// function.
 #[must_use]
 pub fn agent_main(runner: Runner) -> ExitCode {
     let input = Box::new(BufReader::new(io::stdin()));

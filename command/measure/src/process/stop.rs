@@ -9,12 +9,11 @@ use rustix::net::{Shutdown, shutdown};
 
 use crate::error::{Doing, Error};
 
-/// Asks a server to stop. Clones share one request.
+/// Stop request for a server. Clones share one request.
 ///
-/// A server that spins checks [`Stop::is_asked`] whenever it finds nothing to do. A server that
-/// sleeps in the kernel is woken by the function it registered with [`Stop::wake_with`], which may
-/// send a packet to it, for example. A timeout on its socket would add time to every round trip
-/// that is measured.
+/// A spinning server checks [`Stop::is_asked`] whenever it is idle. A server that sleeps in the
+/// kernel is woken by the function that it registered with [`Stop::wake_with`], for example by a
+/// packet to its socket. A timeout on the socket would add time to every measured round trip.
 #[derive(Clone, Default)]
 pub struct Stop {
     shared: Arc<Shared>,
@@ -31,20 +30,20 @@ impl Stop {
     #[inline]
     #[must_use]
     pub fn is_asked(&self) -> bool {
-        // Relaxed: no other memory is read because of it.
+        // Relaxed: the flag guards no other memory.
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// Asks the server to stop.
+    /// Requests the server to stop.
     pub fn ask(&self) {
         self.shared.asked.store(true, Ordering::Relaxed);
         self.wake();
     }
 
     /// Registers the function that wakes the server if it sleeps. It is called once or more after
-    /// [`Stop::ask`], or at once if that was called before.
+    /// [`Stop::ask`], or immediately if a stop was already requested.
     pub fn wake_with(&self, wake: impl Fn() + Send + 'static) {
-        // The lock orders this call before or after the `wake` in `ask`: one of them sees the
+        // The lock orders this call before or after the `wake` in `ask`: one of them observes the
         // other's write.
         *self.shared.wake.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(wake));
         if self.is_asked() {
@@ -72,7 +71,8 @@ impl Stop {
     }
 }
 
-/// Lets [`Stop::ask`] wake a thread that sleeps in a call on `socket`: the call then returns no data or an error.
+/// Lets [`Stop::ask`] wake a thread that sleeps in a call on `socket`: the call then returns no
+/// data or an error.
 ///
 /// # Errors
 ///

@@ -1,16 +1,19 @@
-//! Repetition of phases that were disturbed: the one place that decides how often a phase is attempted.
+//! Repetition of disturbed phases: the single place that decides how often a phase is attempted.
 //!
-//! A phase is one measurement with fresh processes, like one run of one transport. An attempt does not count if it
-//! fails, as when a host falls out, or if the machine was busy with something else meanwhile ([`Interference`]). The
-//! phase is then attempted again. A phase without a result is recorded ([`Phases`]), and the experiment goes on with the rest.
+//! A phase is one measurement with fresh processes, such as one run of one transport. An attempt
+//! does not count if it fails, for example because a host drops out, or if the machine was busy
+//! with other work ([`Interference`]). The phase is then attempted again. Phases without a result
+//! are recorded ([`Phases`]), and the experiment continues with the rest.
 //!
 //! # Invariants
 //!
-//! - **REPEAT-1**: A phase has at most [`ATTEMPTS`] attempts. All repetitions of an experiment together are at most a
-//!   quarter of its phases, or four: the experiment ends in reasonable time on any machine.
-//! - **REPEAT-2**: A disturbed result is kept unless a repetition was disturbed less. A machine that is busy all the time
-//!   costs one repetition.
-//! - **REPEAT-3**: An error that a repetition cannot change ([`Error::is_final`]) ends the experiment at once.
+//! - **REPEAT-1**: A phase has at most [`ATTEMPTS`] attempts. All repetitions of an experiment
+//!   together are at most a quarter of its phases, or four: the experiment ends in reasonable time
+//!   on any machine.
+//! - **REPEAT-2**: A disturbed result is kept unless a repetition was disturbed less. A permanently
+//!   busy machine costs one repetition.
+//! - **REPEAT-3**: An error that a repetition cannot change ([`Error::is_final`]) ends the
+//!   experiment immediately.
 
 mod interference;
 
@@ -25,17 +28,17 @@ pub use self::interference::Interference;
 use crate::error::Error;
 use crate::machine::BackgroundLoad;
 
-/// Attempts of one phase at most. Chosen by us: a cause that strikes three times is no accident.
+/// Maximum attempts per phase. Chosen by us: a cause that strikes three times is no accident.
 pub const ATTEMPTS: usize = 3;
 
-/// Phases that may be lost one after the other before the rest is given up. Chosen by us: each of them may have taken as
-/// long as a timeout.
+/// Number of consecutive phases that may be lost before the rest is abandoned. Chosen by us: each
+/// of them may have taken as long as a timeout.
 const PATIENCE: usize = 3;
 
-/// Repetitions that an experiment of few phases may make all the same.
+/// Minimum number of repetitions allowed, even for an experiment of few phases.
 const LEAST_REPETITIONS: usize = 4;
 
-/// Attempts the phases of an experiment, and records what became of them.
+/// Attempts the phases of an experiment, and records their results.
 #[derive(Debug)]
 pub struct Repeater {
     progress: Progress,
@@ -47,19 +50,20 @@ pub struct Repeater {
 struct State {
     /// Repetitions that the experiment may still make.
     left: usize,
-    /// Whether the machine was busy during a phase and its repetition: another repetition would find the same.
+    /// Whether the machine was busy during a phase and its repetition; further repetitions would be
+    /// just as disturbed.
     busy: bool,
-    /// Phases that were lost one after the other.
+    /// Number of consecutive lost phases.
     lost: usize,
-    /// Rows whose last phase was lost. Their next phase has one attempt.
+    /// Rows whose last phase was lost. Their next phase is attempted only once.
     hopeless: BTreeSet<String>,
-    /// The error of the last phase that was lost.
+    /// The error of the last lost phase.
     last_error: Option<Error>,
     phases: Phases,
 }
 
 impl Repeater {
-    /// Returns the repeater of an experiment of `phases` phases, and starts to watch the machine.
+    /// Returns the repeater of an experiment of `phases` phases, and starts watching the machine.
     #[must_use]
     pub fn of(phases: usize, progress: Progress) -> Self {
         let state = State {
@@ -79,8 +83,8 @@ impl Repeater {
         &self.progress
     }
 
-    /// Attempts a phase of a row until an attempt counts, at most [`ATTEMPTS`] times. `phase` names it, like `run 2`.
-    /// The child processes of an attempt must have ended when it returns.
+    /// Attempts a phase of a row until an attempt counts, at most [`ATTEMPTS`] times. `phase` names
+    /// it, like `run 2`. The child processes of an attempt must have exited when it returns.
     ///
     /// Returns `None` if no attempt has a result.
     ///
@@ -100,7 +104,7 @@ impl Repeater {
         })
     }
 
-    /// Attempts a phase; `attempt` also returns what has disturbed it.
+    /// Attempts a phase; `attempt` also returns the interference.
     fn observed<T>(
         &self,
         row: &str,
@@ -156,7 +160,7 @@ impl Repeater {
         Ok(None)
     }
 
-    /// Returns the error of an experiment that has no result at all.
+    /// Returns the error of an experiment without any result.
     #[must_use]
     pub fn failure(&self) -> Error {
         let state = self.state.borrow();
@@ -165,8 +169,8 @@ impl Repeater {
         Error::Peer(format!("no run succeeded; {why}"))
     }
 
-    /// Returns the record of the phases since the previous call, for experiments that consist of several parts. What was
-    /// lost in one part does not make the repeater give up the next one.
+    /// Returns the record of the phases since the previous call, for experiments that consist of
+    /// several parts. Losses in one part do not make the repeater abandon the next part.
     #[must_use]
     pub fn take(&self) -> Phases {
         let mut state = self.state.borrow_mut();
@@ -174,15 +178,15 @@ impl Repeater {
         mem::take(&mut state.phases)
     }
 
-    /// Returns what readers of the result have to know about other programs, if anything. To be called when all phases
-    /// have ended.
+    /// Returns a note about other programs for readers of the result, if one is needed. Must be
+    /// called after all phases have ended.
     #[must_use]
     pub fn neighbours(&self) -> Option<String> {
         self.neighbours.note()
     }
 
-    /// Shows the record of the phases in the outcome of the experiment, whose rows have the names of the phases' rows. To
-    /// be called when all phases have ended.
+    /// Adds the record of the phases to the outcome of the experiment, whose rows are named like
+    /// the phases' rows. Must be called after all phases have ended.
     ///
     /// # Errors
     ///
@@ -198,7 +202,7 @@ impl Repeater {
 }
 
 impl State {
-    /// Takes a repetition, if one is left.
+    /// Uses up a repetition, if one is left.
     const fn take(&mut self) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;
@@ -293,7 +297,7 @@ mod tests {
         assert_eq!(failing(&repeater, "d", 0), Some(1), "another part");
     }
 
-    /// Attempts a phase during whose attempts the machine is busy for these shares of the time, one after the other.
+    /// Attempts a phase while the machine is busy for `shares` of the time, one share per attempt.
     /// Returns the number of the attempt that counts.
     fn disturbed(repeater: &Repeater, shares: &[f64]) -> usize {
         let mut attempts = 0;

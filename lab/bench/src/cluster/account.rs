@@ -1,4 +1,4 @@
-//! The account of a cluster: from options and runs to what a report is made from.
+//! The account of a cluster: turns options and runs into the input of a report.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use apus_testbed::error::Error;
 use apus_testbed::fabric::Uplink;
 use apus_testbed::machine::PmQosRequest;
 
-/// The results for some options, from which a report is made.
+/// The results for a set of options: the input of a report.
 #[derive(Clone, Copy)]
 pub(super) struct Account<'a> {
     pub(super) venue: &'a Venue,
@@ -28,7 +28,7 @@ pub(super) struct Account<'a> {
 }
 
 impl Account<'_> {
-    /// Returns everything, for a report. `runs` are those of each mix of the options.
+    /// Returns the complete input of a report. `runs` are the runs of each mix of the options.
     pub(super) fn measured(
         &self,
         runs: &[MixRuns],
@@ -46,7 +46,7 @@ impl Account<'_> {
         Ok(Measured { settings: self.settings(command), transports, notes })
     }
 
-    /// Returns those that ran together.
+    /// Returns the transports that ran together.
     fn transports(&self, mix: &Mix, runs: &MixRuns) -> Result<Vec<Transport>, Error> {
         let names: Vec<&str> = mix.parts().collect();
         let offered_load = self.options.load / names.len() as f64;
@@ -73,7 +73,7 @@ impl Account<'_> {
             let name = beside.remove(part);
             let options = self.options;
             let MixRuns { of, counts, why_lost } = runs;
-            // As the nodes had them: this process may have other rights than theirs.
+            // The nodes' settings: this process may have different privileges.
             let settings = match of.first() {
                 Some(run) => run.parts[part].settings.clone(),
                 None => match options.external(&name) {
@@ -150,7 +150,7 @@ impl Account<'_> {
     }
 }
 
-/// Returns what slowdown is held against.
+/// Returns the base of slowdowns in words.
 fn in_words(base: &Base) -> String {
     if base.best.is_empty() {
         return "not known".to_owned();
@@ -172,7 +172,7 @@ fn in_words(base: &Base) -> String {
     )
 }
 
-/// Returns the options as a command line that does all of it again.
+/// Returns the options as a command line that repeats the measurement.
 pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Setting]) -> String {
     let fabric = &options.fabric;
     let list: Vec<String> = options.transports.iter().map(ToString::to_string).collect();
@@ -216,13 +216,13 @@ pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Se
     words.join(" ")
 }
 
-/// Returns a word for a shell; as it is, if a shell would leave it so.
+/// Quotes a word for a shell, if necessary.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "+,-./:=@_".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    // Fails only for what no argument can hold.
+    // Fails only for text that no argument can contain.
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), Cow::into_owned)
 }
 

@@ -1,26 +1,27 @@
-//! The rate of the links for `--link auto`: the one that leaves the cores idle enough.
+//! The link rate for `--link auto`: a rate that leaves the cores idle enough.
 //!
-//! Messages must wait for the links, and not for the cores of the one machine that plays all hosts. The search tries how
-//! busy a rate makes the cores: it differs from machine to machine, and from transport to transport.
+//! Messages must wait for the links, not for the cores of the machine that emulates all hosts. The
+//! search measures how busy each rate keeps the cores, since this depends on the machine and on the
+//! transport.
 
 use super::options::IDLE;
 use apus_testbed::error::Error;
 
-/// Share of the time that the cores are busy with the hungriest transport, that is aimed at: 45 %. Chosen by us: less than is
-/// allowed, because runs differ by several hundredths, and the busier the cores are, the longer a thread that
-/// has been woken waits for one.
+/// Target share of busy core time with the most demanding transport: 45 %. Chosen by us: below the
+/// limit, because runs differ by several hundredths, and the busier the cores are, the longer a
+/// woken thread waits for one.
 const AIM: f64 = (1.0 - IDLE) * 0.75;
 
-/// The search ends when it is nearer than this to [`AIM`].
+/// The search ends within this ratio of [`AIM`].
 const NEAR: f64 = 0.85;
 
-/// Share of busy time from which on transports cannot be compared.
+/// Share of busy time beyond which transports cannot be compared.
 const SATURATED: f64 = 0.85;
 
 /// By how much the next rate is less then.
 const LESS: f64 = 0.3;
 
-/// Rates that are tried at most.
+/// Maximum number of rates tried.
 const TRIALS: usize = 6;
 
 /// A rate of the links in Mbit/s, and the mix that needs most of the cores at it.
@@ -33,9 +34,9 @@ pub(super) struct Found {
     pub(super) idle: f64,
 }
 
-/// Searches the rate for `mixes` mixes. `busy` returns the share of the time that the cores are busy with one of
-/// them at a rate; `None` if it cannot be had, and the rate is then too high for that mix or the mix is left out. Returns
-/// `None` if no mix can be had.
+/// Searches the rate for `mixes` mixes. `busy` returns the share of busy core time of a mix at a
+/// rate; `None` if it cannot be measured: the rate is then too high for that mix, or the mix is
+/// left out. Returns `None` if no mix can be measured.
 ///
 /// # Errors
 ///
@@ -76,7 +77,7 @@ pub(super) fn search(
         }
         mbps = next;
     }
-    // If none was good enough, the last one is what comes nearest.
+    // If no rate was good enough, the last one is the closest.
     let (mbps, seen) = found.unwrap_or((mbps, seen));
     Ok(Some(Found { mbps, hungriest: hungriest.unwrap_or(0), idle: 1.0 - seen }))
 }
@@ -91,7 +92,8 @@ fn round(mbps: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Finds the rate on a machine that is busy for the share `per_mbit` of the time and Mbit/s with each mix.
+    /// Finds the rate on a machine where each mix uses the share `per_mbit` of core time per
+    /// Mbit/s.
     fn on(per_mbit: &[f64]) -> (Found, usize) {
         let mut trials = 0;
         let found = search(40, per_mbit.len(), |mix, mbps| {

@@ -1,8 +1,8 @@
-//! The bound: the best p99 of short messages on links that do not interrupt a packet.
+//! The bound: the best possible p99 of short messages on links that do not preempt packets.
 //!
-//! A link that has begun a packet finishes it. A short message that precedes all others still waits for the packet that
-//! is on the wire at that moment, at each link that it crosses. On slow links this is a multiple of the time that the
-//! message takes on an idle path, and no transport changes it.
+//! A link finishes the packet that it has started. Even a short message of the highest priority
+//! waits for the packet currently on the wire, at each link that it crosses. On slow links this is
+//! a multiple of the message's time on an idle path, and no transport can avoid it.
 
 use super::offered_load::packets;
 use crate::slowdown::Scale;
@@ -12,19 +12,19 @@ use crate::slowdown::Scale;
 pub(super) struct Links<'a> {
     pub(super) mbps: u64,
     pub(super) mtu: u32,
-    /// Links that a request and its reply cross, one after the other.
+    /// Number of links that a request and its reply cross in sequence.
     pub(super) crossed: usize,
-    /// Share of the time for which each of them is busy.
+    /// Share of busy time of each link.
     pub(super) load: f64,
     /// Each size of a message and its share of the messages.
     pub(super) shares: &'a [(u32, f64)],
 }
 
-/// Parts into which the longest packet's time is cut.
+/// Number of steps that divide the longest packet's time.
 const STEPS: usize = 400;
 
-/// Returns the arithmetic of the best p99 slowdown of short messages, line by line; none if their best times are not
-/// known.
+/// Returns the computation of the best p99 slowdown of short messages, line by line; empty if their
+/// best times are unknown.
 pub(super) fn lines(links: Links<'_>, scale: &Scale) -> Vec<String> {
     let Links { mbps, mtu, crossed, load, shares } = links;
     let full = links.longest();
@@ -60,17 +60,17 @@ pub(super) fn lines(links: Links<'_>, scale: &Scale) -> Vec<String> {
 }
 
 impl Links<'_> {
-    /// Returns the microseconds that a full packet takes.
+    /// Returns the serialization time of a full packet in microseconds.
     fn longest(&self) -> f64 {
         let full = packets(self.mtu);
         full.wire_bytes(full.payload) as f64 * 8.0 / self.mbps as f64
     }
 
-    /// Returns how long a message waits at all links together.
+    /// Returns the distribution of a message's total wait at all links.
     fn waits(&self) -> Waits {
         let cut = packets(self.mtu);
         let longest = cut.wire_bytes(cut.payload) as f64;
-        // The packets that a link is busy with, by their bytes on the wire.
+        // The packets on a link, by their bytes on the wire.
         let mut kinds: Vec<(f64, f64)> = Vec::new();
         for &(size, share) in self.shares {
             let (full, rest) = (size / cut.payload, size % cut.payload);
@@ -81,7 +81,7 @@ impl Links<'_> {
             }
         }
         let bytes: f64 = kinds.iter().map(|&(_, bytes)| bytes).sum();
-        // At one link: nothing if it is idle, else what is left of a packet, which is as likely as any other part.
+        // At one link: no wait if it is idle, else the rest of a packet, uniformly distributed.
         let mut one = vec![0.0; STEPS + 1];
         one[0] = 1.0 - self.load;
         for (packet, weight) in kinds {
@@ -111,7 +111,7 @@ impl Waits {
         self.shares.iter().skip(steps + 1).sum()
     }
 
-    /// Returns what that share of the messages does not exceed.
+    /// Returns the wait that this share of the messages does not exceed.
     fn quantile(&self, share: f64) -> f64 {
         let mut sum = 0.0;
         let reached = |each: &f64| {
@@ -123,7 +123,7 @@ impl Waits {
     }
 }
 
-/// Returns the slowdown that one in a hundred messages exceeds; each kind has a base and a share.
+/// Returns the slowdown exceeded by one message in a hundred; each kind has a base and a share.
 fn p99(waits: &Waits, kinds: &[(f64, f64)]) -> f64 {
     let all: f64 = kinds.iter().map(|&(_, share)| share).sum();
     let beyond = |slowdown: f64| {
@@ -138,7 +138,7 @@ fn p99(waits: &Waits, kinds: &[(f64, f64)]) -> f64 {
     high
 }
 
-/// Returns the distribution of the sum of two that do not depend on each other.
+/// Returns the distribution of the sum of two independent variables.
 fn convolved(one: &[f64], other: &[f64]) -> Vec<f64> {
     let mut sum = vec![0.0; one.len() + other.len() - 1];
     for (at, share) in one.iter().enumerate() {

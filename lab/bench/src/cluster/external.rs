@@ -9,22 +9,24 @@ use crate::contenders::transport::Transport;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// A transport whose nodes are agents of another program. It takes part if a [`Mix`](super::Mix) names it.
+/// A transport with nodes that are agents of another program. It takes part if a
+/// [`Mix`](super::Mix) names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalTransport {
-    /// Name in results; that of no other transport.
+    /// Unique name in results.
     pub name: String,
-    /// Program that calls [`external_agent`] if its first argument is [`AGENT`](apus_testbed::process::AGENT).
+    /// Program that calls [`external_agent`] if its first argument is
+    /// [`AGENT`](apus_testbed::process::AGENT).
     pub program: PathBuf,
     /// Its settings in words, shown if no node has reported them.
     pub settings: String,
 }
 
-/// Does one node's work in an agent of another program, over a transport of that program.
+/// Runs one node in an agent of another program, over a transport of that program.
 ///
 /// # Errors
 ///
-/// As for the transport; or the task is none of a node.
+/// As for the transport; or the task is not a node's.
 pub fn external_agent(
     transport: &dyn Transport,
     task: &Task,

@@ -1,32 +1,35 @@
-//! The kill of a process halfway through a run, and what it does to the others.
+//! The kill of a process halfway through a run, and its effect on the others.
 //!
-//! The coordinator kills the first process of the first host (SIGKILL), which as a rule hands out the page of its host group.
-//! The others know beforehand when that will be: from then on no request for it is due. Requests for it that were due before
-//! are counted apart, and its own have no result.
+//! The coordinator kills the first process of the first host (SIGKILL); this process usually owns
+//! the page of its host group. The others receive the time in advance, and no request to the
+//! process is due after it. Earlier requests to the process are counted separately, and its own
+//! requests have no result.
 
 use serde::{Deserialize, Serialize};
 
 use crate::contenders::load::{AsideCounts, Request};
 use crate::slowdown::{Scale, Slowdowns};
 
-/// Shortest run in which a process is killed, in seconds: something must be left after the second in which the others recover.
+/// Minimum length of a run with a kill, in seconds: some of the run must remain after the second of
+/// recovery.
 pub(super) const SHORTEST_RUN: f64 = 3.0;
 
-/// Time in which the others are to recover, in nanoseconds.
+/// Expected recovery time of the others, in nanoseconds.
 const RECOVERY: u64 = 1_000_000_000;
 
 /// Periods of a run: before the kill, the second after it, the rest.
 const PERIODS: usize = 3;
 
-/// Index of the process that is killed, among those of its transport.
+/// Index of the killed process among the processes of its transport.
 pub(super) const VICTIM: usize = 0;
 
-/// What a process knows of the kill of another one.
+/// Plan of the kill, as sent to the other processes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct KillPlan {
     /// Nanoseconds from the start of the load to the kill.
     pub(super) at: u64,
-    /// Index of the killed process among the peers; `None` in the processes of its host, which do not call it.
+    /// Index of the killed process among the peers; `None` in the processes of its host, since they
+    /// do not call it.
     pub(super) peer: Option<usize>,
 }
 
@@ -64,29 +67,30 @@ impl AroundKill {
     }
 }
 
-/// What the kill of a process did to the others.
+/// Effect of the kill of a process on the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KillEffect {
-    /// Requests of all other processes among each other.
+    /// Requests between all other processes.
     pub others: Recovery,
-    /// Those of them that processes of the killed one's host sent.
+    /// The subset sent by processes of the killed process's host.
     pub host: Recovery,
     /// Requests to the killed process that were due before its end.
     pub to_killed: AsideCounts,
     /// Requests of the killed process that were due before its end, all of them without a result.
     pub from_killed: u64,
-    /// Milliseconds by which the kill was later than planned. Periods begin when it was planned.
+    /// Delay of the kill after its planned time, in milliseconds. Periods start at the planned
+    /// time.
     pub late_ms: f64,
 }
 
 /// Short messages before and after a kill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// Those that were due before it.
+    /// Requests due before the kill.
     pub before: Period,
-    /// Those that were due within a second of it.
+    /// Requests due within a second after the kill.
     pub first_second: Period,
-    /// Those that were due later.
+    /// Requests due later.
     pub later: Period,
 }
 
@@ -100,8 +104,8 @@ pub struct Period {
 }
 
 impl KillEffect {
-    /// Puts together what the processes that live on have found. `from_killed` requests of the killed process were due before its
-    /// end, which came `late` nanoseconds after it was planned.
+    /// Combines the results of the surviving processes. `from_killed` requests of the killed
+    /// process were due before its end, `late` nanoseconds after the planned time.
     pub(super) fn of(nodes: &[AroundKill], from_killed: u64, late: u64) -> Self {
         let mut to_killed = AsideCounts::default();
         nodes.iter().for_each(|node| to_killed.add(node.to_killed));

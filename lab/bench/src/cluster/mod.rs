@@ -1,15 +1,15 @@
 //! The cluster benchmark: slowdown of short messages when the network is busy.
 //!
-//! Several hosts, each of them server and client, exchange the messages of a workload at a load that hurts,
-//! over real sockets and links of a real rate. Each transport in turn, or several at once; [`run`] with some
-//! options, [`sweep`](fn@sweep) for each value of some settings.
+//! Several hosts, each both server and client, exchange the messages of a workload at high load,
+//! over real sockets and links of a real rate. Transports run one after the other, or several at
+//! once. [`run`] measures one set of options, [`sweep`](fn@sweep) each value of some settings.
 //!
 //! ```text
 //!   link       --link auto: a rate that leaves the cores idle enough
 //!   base       each transport alone, one request at a time  → best possible time of each size
 //!   runs       open loop at 80 % of every link, n runs      → slowdown by size
 //!
-//!   every run:  Site ─▶ Crew of nodes ─▶ one start instant ─▶ results, put together
+//!   every run:  Site ─▶ Crew of nodes ─▶ one start instant ─▶ combined results
 //!               fresh namespaces, fresh processes, fresh connections
 //!
 //!   phases ─▶ account (words, the bound, the command) ─▶ report (tables, JSON, CSV, page)
@@ -51,20 +51,20 @@ use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 use apus_testbed::repeat::Repeater;
 
-/// Measures everything, and puts together what came out.
+/// Measures all transports and combines the results.
 ///
-/// A run that is disturbed or fails is repeated. One that cannot be had does not end the others: what they found is kept,
-/// and the result says what is missing.
+/// A run that is disturbed or fails is repeated. A permanently failed run does not end the others:
+/// their results are kept, and the findings report the missing run.
 ///
 /// # Errors
 ///
-/// An option has a value that cannot be measured there; the fabric cannot be made; or not a single run
-/// succeeded.
+/// An option has a value that cannot be measured at this venue, the fabric cannot be created, or
+/// every run failed.
 pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
     analysis(options, venue).map(|analysis| analysis.findings())
 }
 
-/// Measures everything as [`run`] does, for callers that compare the transports in their own way.
+/// Measures all transports like [`run`], for callers with a custom comparison.
 ///
 /// # Errors
 ///
@@ -92,7 +92,7 @@ pub fn analysis(options: &Options, venue: &Venue) -> Result<Analysis, Error> {
     Ok(analysis)
 }
 
-/// Does one node's work in an agent.
+/// Runs one node in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     node::agent(task, control, None)
 }

@@ -1,7 +1,7 @@
-//! A node: the agent of one process of a host, server and client.
+//! A node: the agent of one process of a host, both server and client.
 //!
-//! A node opens its transport, reports its address, receives the addresses of the others and connects to them. When all
-//! have, they begin at a common start.
+//! A node opens its transport, reports its address, receives the addresses of the others and
+//! connects to them. Once all are connected, they start at a common instant.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -36,13 +36,13 @@ use apus_testbed::process::{Begin, Control, Task};
 pub(super) struct Setup {
     /// The transport, by its name.
     pub(super) transport: String,
-    /// The way in which its threads wait.
+    /// Poll mode of its threads.
     pub(super) poll: PollMode,
     /// Threads that serve.
     pub(super) receivers: usize,
     /// Rate of the link in Mbit/s.
     pub(super) link_mbps: u32,
-    /// Longest IP packet.
+    /// Maximum IP packet size.
     pub(super) mtu: usize,
     /// Parameters of the transport.
     pub(super) parameters: Vec<(String, u64)>,
@@ -70,7 +70,7 @@ pub(super) struct Work {
 /// The measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
-    /// The node serves until it has to stop, and calls no other.
+    /// The node serves until it must stop, and makes no calls.
     Serve,
     /// The best time of each size to the first peer. Result: pairs of a size and nanoseconds.
     Unloaded {
@@ -81,17 +81,18 @@ pub(super) enum Phase {
     Load {
         /// Requests per second.
         rate: f64,
-        /// Requests before this do not count.
+        /// Warm-up; requests due in it do not count.
         warm: Duration,
-        /// Time in which they count.
+        /// Length of the counting window.
         measure: Duration,
-        /// Longest wait for replies after that.
+        /// Maximum wait for replies afterwards.
         grace: Duration,
-        /// Most outstanding requests.
+        /// Maximum outstanding requests.
         client_max: u32,
         /// The base of slowdowns.
         scale: Scale,
-        /// Whether to report how idle the cores of this host are. Where several nodes share them, the coordinator does.
+        /// Whether to report the idle share of this host's cores. If several nodes share them, the
+        /// coordinator reports it.
         watch_cores: bool,
         /// The kill of another node, if one is planned.
         kill: Option<KillPlan>,
@@ -101,37 +102,37 @@ pub(super) enum Phase {
 /// The result of a load at one node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct NodeResult {
-    /// Of the requests that it sent.
+    /// Slowdowns of the requests that it sent.
     pub(super) slowdowns: Slowdowns,
     /// Requests that were due and count.
     pub(super) due: u64,
-    /// Those that were completed before the load ended.
+    /// Requests completed before the load ended.
     pub(super) in_time: u64,
-    /// Those that were never completed.
+    /// Requests never completed.
     pub(super) errors: u64,
-    /// Delays between due time and begin of requests, in nanoseconds.
+    /// Delays between due time and start of requests, in nanoseconds.
     pub(super) late: Latencies,
-    /// The error of the first one.
+    /// The first error.
     pub(super) why: Option<String>,
     /// Nanoseconds of processor time that the node used while requests counted.
     pub(super) cpu: u64,
-    /// Share of the time in which no program ran on this host's cores; `None` if it was not requested.
+    /// Share of idle time of this host's cores; `None` if it was not requested.
     pub(super) idle: Option<f64>,
     /// Counters of the transport, from the start to the end.
     pub(super) counters: BTreeMap<String, u64>,
     /// The settings that the transport has in the node's namespace.
     pub(super) settings: String,
-    /// The intended setting that it does not have there, and why.
+    /// The intended setting that it lacks there, and why.
     pub(super) caveat: Option<String>,
-    /// What it found before and after the kill of another node, if one was planned.
+    /// Results before and after the kill of another node, if a kill was planned.
     pub(super) around_kill: Option<AroundKill>,
 }
 
-/// Timer slack of sleeping threads in nanoseconds. The default of 50 µs would
-/// let requests begin late; ours costs nothing but wake-ups that could have been put together.
+/// Timer slack of sleeping threads in nanoseconds. The default of 50 µs would delay requests; this
+/// value only costs wake-ups that could have been coalesced.
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("it is not zero");
 
-/// Does a node's work over a given transport, or over the one that the task names.
+/// Runs a node over a given transport, or over the transport named in the task.
 pub(super) fn agent(
     task: &Task,
     control: &mut Control,
@@ -142,7 +143,7 @@ pub(super) fn agent(
     let at = task.bind.ok_or_else(|| Error::Peer("a node without an address".to_owned()))?;
     rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))
         .doing(|| "set the timer slack".to_owned())?;
-    // Without the right to ask for it, cores sleep.
+    // Without the privilege, cores may enter sleep states.
     let _awake = PmQosRequest::open();
     let opening = NodeOptions {
         at,
@@ -179,7 +180,7 @@ pub(super) fn agent(
         let done =
             work(transport, &*node, setup.poll, control).and_then(|result| control.report(result));
         if done.is_err() {
-            // Nothing else would end the receivers.
+            // Receivers only end on a stop request.
             stop.ask();
         }
         let panicked = |_| Err(Error::Peer("a receiver panicked".to_owned()));
@@ -294,14 +295,14 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
     })
 }
 
-/// Returns the number of requests of a node that are due in this time after the start.
+/// Returns the number of a node's requests due in this period after the start.
 pub(super) fn due(work: &Work, rate: f64, time: Range<Duration>) -> Result<u64, Error> {
     let time = clock::as_nanoseconds(time.start)..clock::as_nanoseconds(time.end);
     let before = requests(work, rate)?.take_while(|request| request.due < time.end);
     Ok(before.filter(|request| request.due >= time.start).count() as u64)
 }
 
-/// Returns the requests in the order in which they are due: Poisson arrivals, each to any of the peers.
+/// Returns the requests in due order: Poisson arrivals, each to a random peer.
 fn requests(work: &Work, rate: f64) -> Result<impl Iterator<Item = Request> + use<>, Error> {
     let seed = work.seed;
     let sizes = SizeDistribution::from_shares(&work.shares).sample_iter(rng(seed, Stream::Sizes));

@@ -20,8 +20,8 @@ use apus_report::experiment::defaults;
 use apus_testbed::error::{Doing, Error, require};
 use apus_testbed::fabric::Spec;
 
-/// Share of the time that the cores have nothing to do at the rate that [`Link::Auto`] chooses, at least; it aims at
-/// more. A run with less comes with a note. Source: the command line's contract.
+/// Minimum share of idle core time at the rate chosen by [`Link::Auto`]; its target is higher. A
+/// run with less gets a note. Source: the command line's contract.
 pub const IDLE: f64 = 0.4;
 
 /// Options of the cluster benchmark, except for where its hosts are.
@@ -86,7 +86,7 @@ pub struct Options {
     /// Parameters of apus by name, where they are not the default.
     #[arg(skip)]
     pub parameters: Vec<(String, u64)>,
-    /// Transports of other programs, which `transports` may name.
+    /// Transports of other programs that `transports` may name.
     #[arg(skip)]
     pub external: Vec<ExternalTransport>,
     /// Keys of transports that encrypt, while they are measured.
@@ -94,7 +94,7 @@ pub struct Options {
     pub keys: Option<ThrowAwayKeys>,
 }
 
-/// Parses the value of an option. The error is without the name of the option, which clap adds.
+/// Parses the value of an option. The error omits the name of the option, because clap adds it.
 fn parse<T: FromStr<Err = Error>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error| match error {
         Error::Option { problem, .. } => problem,
@@ -102,13 +102,13 @@ fn parse<T: FromStr<Err = Error>>(text: &str) -> Result<T, String> {
     })
 }
 
-/// Most outstanding requests of a node.
+/// Maximum outstanding requests of a node.
 const LARGEST_CLIENT_MAX: u32 = 10_000;
 
-/// Most processes of a node.
+/// Maximum processes of a node.
 const MOST_PROCESSES: usize = 16;
 
-/// Most threads that serve in a process.
+/// Maximum serving threads of a process.
 const MOST_RECEIVERS: usize = 64;
 
 impl Default for Options {
@@ -122,7 +122,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// Names the first option that is out of range, and a value that is not.
+    /// Names the first option that is out of range, and a valid value.
     pub fn check(&self) -> Result<(), Error> {
         let truncate = (1..=Plan::LARGEST).contains(&(self.truncate as usize));
         require(truncate, "truncate", "messages end at 1 to 64000000 bytes; try 1000000")?;
@@ -150,7 +150,7 @@ impl Options {
         self.workload().map(drop)
     }
 
-    /// Checks that a process can be killed, if one is to be.
+    /// Checks that a process can be killed, if the options request it.
     fn check_kill(&self) -> Result<(), Error> {
         if !self.kill_one {
             return Ok(());
@@ -163,12 +163,12 @@ impl Options {
         require(self.transports.iter().all(Mix::is_only_apus), "kill-one", problem)
     }
 
-    /// Returns the options with the transports that `--sealed` and `--processes` add, and with keys if a transport needs some.
-    /// They are in the folder, which is removed with the value.
+    /// Returns the options with the transports added by `--sealed` and `--processes`, and with keys
+    /// if a transport needs them. The keys are in the folder; dropping the value removes it.
     ///
     /// # Errors
     ///
-    /// No folder can be made.
+    /// The folder cannot be created.
     pub(super) fn prepared(&self) -> Result<(Self, Option<TempDir>), Error> {
         let mut prepared = self.clone();
         let mut add = |name| {
@@ -177,7 +177,7 @@ impl Options {
                 prepared.transports.insert(1.min(self.transports.len()), added);
             }
         };
-        // What sharing changes is seen beside the same without it.
+        // The effect of sharing shows in comparison with the same transport without it.
         if self.processes > 1 && self.transports.contains(&Mix::alone("apus")) {
             add(Apus::APART);
         }
@@ -192,16 +192,17 @@ impl Options {
         Ok((prepared, folder))
     }
 
-    /// Returns whether a transport takes part whose packets are sealed.
+    /// Returns whether a transport with sealed packets takes part.
     fn is_sealed(&self) -> bool {
         self.transports.iter().flat_map(Mix::parts).any(|name| name == Apus::SEALED)
     }
 
-    /// Checks that the options can be measured on provided hosts, whose network cannot be set.
+    /// Checks that the options can be measured on provided hosts, where the network cannot be
+    /// configured.
     ///
     /// # Errors
     ///
-    /// Names the first option that only a fabric of this machine can fulfil.
+    /// Names the first option that requires a fabric on this machine.
     pub fn check_elsewhere(&self) -> Result<(), Error> {
         let (ours, usual) = (&self.fabric, Spec::default());
         let problem =
@@ -229,7 +230,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// There is none of that name.
+    /// No workload has this name.
     pub fn workload(&self) -> Result<Workload, Error> {
         workload(&self.workload, self.truncate)
     }
@@ -239,7 +240,7 @@ impl Options {
         self.external.iter().find(|each| each.name == name)
     }
 
-    /// Returns the value of a parameter of apus; 0 if there is none of that name.
+    /// Returns the value of a parameter of apus; 0 for an unknown name.
     pub(super) fn parameter(&self, name: &str) -> u64 {
         let set = self.parameters.iter().rev().find(|(each, _)| each == name);
         let default =
@@ -257,7 +258,7 @@ impl Options {
         self.client_max.div_ceil(self.processes as u32)
     }
 
-    /// Returns the name of every transport that takes part, once.
+    /// Returns the name of every participating transport, once.
     pub(super) fn alone(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for name in self.transports.iter().flat_map(Mix::parts) {
@@ -272,10 +273,10 @@ impl Options {
 /// Rate of the links.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Link {
-    /// Near the one at which the cores are left idle for 55 % of the time, and at least for [`IDLE`]; if no rate
-    /// that is tried leaves as much, the last one.
+    /// A rate that leaves the cores idle for about 55 % of the time, and at least for [`IDLE`]; if
+    /// no tried rate does, the last one.
     Auto,
-    /// This one.
+    /// A fixed rate.
     Rate(Rate),
 }
 
@@ -302,12 +303,13 @@ impl fmt::Display for Link {
     }
 }
 
-/// Transports that run at the same time, each with the same share of the load. Mostly one.
+/// Transports that run at the same time, each with the same share of the load. Usually a single
+/// transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mix(Vec<String>);
 
 impl Mix {
-    /// Returns the mix of one transport, which may be an [`ExternalTransport`].
+    /// Returns the mix of one transport, possibly an [`ExternalTransport`].
     #[must_use]
     pub fn alone(name: &str) -> Self {
         Self(vec![name.to_owned()])
@@ -328,7 +330,7 @@ impl Mix {
         self.0.len() == 1 && [OURS, Apus::SEALED, Apus::APART].contains(&&self.0[0][..])
     }
 
-    /// Returns the name of a part in results: the transport, and the ones beside it.
+    /// Returns the name of a part in results: the transport, and the concurrent transports.
     #[must_use]
     pub fn row(&self, part: usize) -> String {
         let name = &self.0[part];

@@ -20,10 +20,10 @@ use apus_testbed::repeat::Repeater;
 /// Duration of the unloaded phase of each transport, unless runs are much shorter than usual.
 const UNLOADED: Duration = Duration::from_secs(2);
 
-/// Lengths of a run that this takes at most.
+/// Maximum duration of the unloaded phase, in run lengths.
 const UNLOADED_RUNS: f64 = 2.0;
 
-/// Seconds for which a rate is tried.
+/// Duration of a rate's trial in seconds.
 const TRIAL: f64 = 1.5;
 
 /// A rate of the links.
@@ -37,9 +37,9 @@ pub(super) struct Chosen {
 /// The base of all slowdowns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Base {
-    /// The least time of each size in nanoseconds, and which transport reached it.
+    /// Minimum time of each size in nanoseconds, and the transport that achieved it.
     pub(super) best: BTreeMap<u32, (u64, String)>,
-    /// What readers have to know about it, for a sweep.
+    /// Notes about it for readers, for a sweep.
     pub(super) notes: Vec<String>,
 }
 
@@ -47,18 +47,18 @@ pub(super) struct Base {
 #[derive(Debug)]
 pub(super) struct Runs {
     pub(super) mixes: Vec<MixRuns>,
-    /// What became of all phases.
+    /// Record of all phases.
     pub(super) record: PhaseRecord,
 }
 
 /// The runs of one mix.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MixRuns {
-    /// Those that have a result.
+    /// Runs with a result.
     pub(super) of: Vec<RunResult>,
     /// How many were repeated, disturbed or lost.
     pub(super) counts: PhaseCounts,
-    /// Why the first one was lost.
+    /// Reason for the first lost run.
     pub(super) why_lost: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Phases<'a> {
         Ok(Self { venue, options, repeater, about: String::new(), workload, shares })
     }
 
-    /// Sets the text before each step of the progress, which says which options are measured.
+    /// Sets the prefix of progress messages, which names the options being measured.
     pub(super) fn about(self, about: &str) -> Self {
         Self { about: format!("{about}: "), ..self }
     }
@@ -125,11 +125,11 @@ impl<'a> Phases<'a> {
                 option: "link",
                 problem: "the system does not say how busy the cores are; try 200mbit".to_owned(),
             })?;
-            // What neighbours use is not needed at this rate. Slower links would not free the cores, and the runs would
-            // take ten times as long.
+            // The processor time of neighbours is unrelated to this rate. Slower links would not
+            // free the cores, and the runs would take ten times as long.
             let neighbours = foreign.filter(|_| self.venue.is_here()).map_or(0.0, |it| it.others);
             let idle = (idle + neighbours).min(1.0);
-            // A second or two do not contain as many long messages as there are on average.
+            // A second or two contain fewer long messages than average.
             let carried: f64 = trial.parts.iter().map(|part| part.throughput).sum();
             let fewer = self.throughput(mbps) / carried.max(1.0);
             Ok(Some(((1.0 - idle) * fewer.clamp(0.8, 1.6)).min(1.0)))
@@ -162,7 +162,7 @@ impl<'a> Phases<'a> {
         if base.best.is_empty() { Err(self.repeater.failure()) } else { Ok(base) }
     }
 
-    /// Returns what slowdown is held against.
+    /// Returns the base of slowdowns.
     pub(super) fn scale(&self, base: &Base) -> Scale {
         let best = base.best.iter().map(|(&size, &(time, _))| (size, time)).collect();
         Scale { best, ..self.no_scale() }
@@ -175,7 +175,7 @@ impl<'a> Phases<'a> {
         Scale { best, groups: tenths(sizes), short: sizes.quantile(0.5) }
     }
 
-    /// Returns all runs of each mix. Another one begins each round.
+    /// Returns all runs of each mix. The first mix changes from round to round.
     pub(super) fn runs(&self, mbps: u64, scale: &Scale, mixes: &[Mix]) -> Result<Runs, Error> {
         let mut found = vec![MixRuns::default(); mixes.len()];
         let Repetition { runs: rounds, seconds, .. } = self.options.repetition;
@@ -234,20 +234,20 @@ impl Runs {
 }
 
 impl MixRuns {
-    /// Not a single one, for this reason.
+    /// No runs, for this reason.
     pub(super) fn none(why: &str) -> Self {
         Self { why_lost: Some(why.to_owned()), ..Self::default() }
     }
 }
 
 impl Base {
-    /// Nothing is known, because of this.
+    /// Unknown, because of this error.
     pub(super) fn unknown(error: &Error) -> Self {
         let note = format!("nothing was measured, because the best times are not known: {error}");
         Self { best: BTreeMap::new(), notes: vec![note] }
     }
 
-    /// Takes note of how fast a transport is.
+    /// Records the times of a transport.
     fn take(&mut self, times: &BTreeMap<u32, u64>, name: &str) {
         for (&size, &time) in times {
             let least = self.best.entry(size).or_insert((u64::MAX, String::new()));
@@ -258,5 +258,5 @@ impl Base {
     }
 }
 
-/// Mbit/s for each core that the search begins with. Chosen by us: of the order of the result.
+/// Initial rate of the search, in Mbit/s per core. Chosen by us: of the order of the result.
 const STARTS_AT: u64 = 20;

@@ -1,7 +1,7 @@
 //! A run: all nodes of a cluster, from a common start to the last reply.
 //!
-//! Every run has fresh hosts, processes and connections. State that is left over from one run changes the
-//! next one (docs/reference/papers.md, *Figures since 2022* and *Double handoff*).
+//! Every run has fresh hosts, processes and connections. Leftover state from one run would affect
+//! the next one (docs/reference/papers.md, *Figures since 2022* and *Double handoff*).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,34 +23,33 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::CpuTicks;
 use apus_testbed::process::Task;
 
-/// The kind of task that a node does: here, or in a program of another project ([`external_agent`]).
+/// The job of a node: here, or in a program of another project ([`external_agent`]).
 pub const JOB: &str = "cluster";
 
-/// Least time to wait for replies after the last request was due. Chosen by us: the backlog of a transport
-/// that does not keep up is an error soon enough.
+/// Minimum time to wait for replies after the last request was due. Chosen by us: the backlog of a
+/// transport that does not keep up is an error soon enough.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Longest messages that a link carries in that time, at least: on a slow link some of them travel to
-/// the same node.
+/// Minimum grace period, as the number of maximum-length messages that a link can carry in it: on a
+/// slow link several of them may go to the same node.
 const GRACE_MESSAGES: f64 = 24.0;
 
-/// Time from the order to begin to the start. All nodes have connected to each other before.
+/// Time from the start order to the start. All nodes are already connected to each other.
 const LEAD: Duration = Duration::from_millis(300);
 
-/// Time that a connection takes. Chosen by us: two cores open 20,000 per second.
+/// Time per connection. Chosen by us: two cores open 20,000 per second.
 const CONNECTING: Duration = Duration::from_micros(100);
 
-/// The result of one run of transports that ran at the same time.
+/// The result of one run of concurrent transports.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RunResult {
     /// Number of the run, from 0.
     pub(super) number: usize,
-    /// One for each transport.
+    /// One part per transport.
     pub(super) parts: Vec<PartResult>,
-    /// Share of the time in which no program ran on the cores, of the host where it was the least; `None` where
-    /// it is unknown.
+    /// Share of idle core time on the busiest host; `None` if unknown.
     pub(super) idle: Option<f64>,
-    /// The load of the switch, if it is ours and was observed.
+    /// The load of the switch, if it is part of a fabric and was observed.
     pub(super) switch: Option<SwitchLoad>,
 }
 
@@ -62,20 +61,20 @@ pub(super) struct PartResult {
     pub(super) kept_up: f64,
     /// Payload bits per second that all nodes received together: requests and replies.
     pub(super) throughput: f64,
-    /// Requests that were never completed, and what was said of the first one.
+    /// Number of requests never completed; `why` is the first error.
     pub(super) errors: u64,
     pub(super) why: Option<String>,
     /// Seconds of processor time for each 10⁹ bytes of payload that were received.
     pub(super) cpu_per_gb: f64,
-    /// Delays between due time and begin of requests, in nanoseconds.
+    /// Delays between due time and start of requests, in nanoseconds.
     pub(super) late: Latencies,
     /// Counters of the transport at all nodes, warm-up included.
     pub(super) counters: BTreeMap<String, u64>,
-    /// The settings of the transport at its nodes, which are the same at all of them.
+    /// The settings of the transport, the same at all nodes.
     pub(super) settings: String,
-    /// The intended setting that it did not have there, and why.
+    /// The intended setting that it lacked there, and why.
     pub(super) caveat: Option<String>,
-    /// What the kill of a process did to the others, if one was killed.
+    /// Effect of the kill of a process on the others, if a process was killed.
     pub(super) kill: Option<KillEffect>,
 }
 
@@ -84,7 +83,7 @@ pub(super) struct PartResult {
 pub(super) struct Offered {
     /// Each size and its share.
     pub(super) shares: Vec<(u32, f64)>,
-    /// Requests per second and node, of all transports that run together.
+    /// Requests per second and node, over all concurrent transports.
     pub(super) rate: f64,
 }
 
@@ -110,7 +109,7 @@ pub(super) fn unloaded(
         [work(Phase::Unloaded { duration }, addresses[1]), work(Phase::Serve, addresses[0])];
     crew.prepare(&works, LEAD)?;
     crew.begin(&[(); 2], LEAD)?;
-    // Not every size is tried, and none that takes long more than twice.
+    // Not every size is tried, and slow sizes at most twice.
     let bytes: f64 = shares.iter().map(|&(size, _)| f64::from(size)).sum();
     let longest = Duration::from_secs_f64(2.0 * 2.0 * bytes * 8.0 / (mbps as f64 * 1e6));
     let best: Vec<Option<Vec<(u32, u64)>>> = crew.results(duration + LEAD + longest).all()?;
@@ -124,7 +123,7 @@ pub(super) struct Loaded<'a> {
     /// Rate of the links in Mbit/s.
     pub(super) mbps: u64,
     pub(super) mix: &'a Mix,
-    /// Decides which messages are drawn.
+    /// Selects the random messages.
     pub(super) number: usize,
     pub(super) offered: &'a Offered,
     pub(super) scale: &'a Scale,
@@ -155,7 +154,8 @@ impl Loaded<'_> {
         crew.sleep(until(at + clock::as_nanoseconds(warm)))?;
         let before = CpuTicks::now();
         let mut switch = Switch::watch(&site)?;
-        // On a starved machine the first reading takes longer than a short run: it then missed most of the packets.
+        // On a starved machine the first reading may take longer than a short run and miss most of
+        // the packets.
         let is_observed = clock::now() < at + clock::as_nanoseconds(warm + measure / 2);
         let mut late = 0;
         if self.kills {
@@ -189,8 +189,8 @@ impl Loaded<'_> {
         Ok(RunResult { number: self.number, parts, idle, switch })
     }
 
-    /// Returns the instructions for each agent, in the order of the tasks: of each transport, the first port of each node, then the
-    /// second.
+    /// Returns the instructions for each agent, in the order of the tasks: of each transport, the
+    /// first port of each node, then the second.
     fn works(
         &self,
         addresses: &[SocketAddr],
@@ -221,7 +221,8 @@ impl Loaded<'_> {
                 phase: phase(&peers),
                 peers,
                 shares: offered.shares.clone(),
-                // Every transport carries the same messages; every process of a node and every run draws others.
+                // Every transport carries the same messages; every process of a node and every run
+                // draws different ones.
                 seed: options
                     .repetition
                     .seed
@@ -236,12 +237,13 @@ impl Loaded<'_> {
         self.offered.rate / (self.mix.parts().len() * self.options.processes) as f64
     }
 
-    /// Connections that clients open before the load begins, all together.
+    /// Total number of connections that clients open before the load starts.
     fn connections(&self, nodes: usize) -> Result<u32, Error> {
         let Options { processes, .. } = *self.options;
         let outstanding = self.options.client_max_of_a_process() as usize;
         let of = |name| match self.options.external(name) {
-            // As if it had a connection for each request: it may encrypt, and a handshake takes longer than opening one.
+            // Assume a connection for each request: the transport may encrypt, and a handshake
+            // takes longer than opening a connection.
             Some(_) => Ok(outstanding),
             None => transport::parse(name).map(|t| t.connections(outstanding)),
         };
@@ -250,12 +252,12 @@ impl Loaded<'_> {
     }
 }
 
-/// Returns the lesser one; unknown if one is.
+/// Returns the smaller value; `None` if either is unknown.
 fn least(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.zip(other).map(|(one, other)| one.min(other))
 }
 
-/// Shortest warm-up. Chosen by us: round trip times, windows and cutoffs have settled.
+/// Minimum warm-up. Chosen by us: round trip times, windows and cutoffs have settled by then.
 const WARM: Duration = Duration::from_millis(500);
 
 /// Returns how long replies are waited for.
@@ -265,14 +267,14 @@ fn grace(mbps: u64, shares: &[(u32, f64)]) -> Duration {
     GRACE.max(Duration::from_secs_f64(time * GRACE_MESSAGES))
 }
 
-/// Returns all processes of the other nodes where the same transport runs.
+/// Returns all processes of the other nodes that run the same transport.
 fn peers(addresses: &[SocketAddr], nodes: usize, agents: usize, who: usize) -> Vec<SocketAddr> {
     let first = who / agents * agents;
     let same = first..first + agents;
     same.filter(|&other| other % nodes != who % nodes).map(|other| addresses[other]).collect()
 }
 
-/// Returns what all nodes of one transport found that have a result, put together.
+/// Combines the results of all nodes of one transport that have a result.
 fn part(nodes: &[&NodeResult], measure: Duration) -> PartResult {
     let mut slowdowns: Slowdowns = nodes[0].slowdowns.clone();
     nodes[1..].iter().for_each(|node| slowdowns.merge(&node.slowdowns));
@@ -308,10 +310,10 @@ fn task(options: &Options, mbps: u64, transport: &str) -> Task {
         link_mbps: u32::try_from(mbps).expect("a rate that the options allow"),
         mtu: options.fabric.mtu as usize,
         parameters: options.parameters.clone(),
-        // Those of another experiment at the same time are in a group of their own.
+        // A concurrent experiment uses a separate group.
         host_group: (options.processes > 1).then(|| format!("cluster-{}", std::process::id())),
         keys: options.keys.clone(),
-        // Programs of others do, so that this costs all of them the same.
+        // The external programs compare replies, so the cost must be the same for all.
         compare: !options.external.is_empty(),
     };
     let (name, job) = (transport.to_owned(), JOB.to_owned());

@@ -12,18 +12,18 @@ use super::options::{Link, Options};
 use crate::contenders::transport;
 use apus_testbed::error::Error;
 
-/// A setting, and the values that it is to have: `NAME=V1,V2`. The name is that of a parameter of apus or
-/// one of [`Setting::OPTIONS`].
+/// A setting, and its values: `NAME=V1,V2`. The name is a parameter of apus or one of
+/// [`Setting::OPTIONS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     name: String,
-    /// As they were written; at least one.
+    /// Values as written; at least one.
     values: Vec<String>,
 }
 
 impl Setting {
-    /// Settings that are no parameters of apus but options of the benchmark. `poll_usecs` is the time for which
-    /// threads spin before they sleep, 0 lets them sleep at once.
+    /// Settings that are options of the benchmark instead of parameters of apus. `poll_usecs` is
+    /// how long threads spin before they sleep; with 0 they sleep immediately.
     pub const OPTIONS: [&str; 10] = [
         "buffer",
         "client_max",
@@ -49,7 +49,7 @@ impl Setting {
         &self.values
     }
 
-    /// Returns whether it changes nothing but apus.
+    /// Returns whether it affects only apus.
     #[must_use]
     pub fn is_parameter(&self) -> bool {
         !Self::OPTIONS.contains(&self.name.as_str())
@@ -77,16 +77,16 @@ impl Setting {
         }
     }
 
-    /// Gives the options one of its values.
+    /// Sets one of its values in the options.
     pub(super) fn apply(&self, value: &str, options: &mut Options) {
         set(&self.name, value, options).expect("values are tried when they are read");
     }
 
-    /// Gives the options the only value of each of these settings.
+    /// Sets the single value of each of these settings in the options.
     ///
     /// # Errors
     ///
-    /// One has several.
+    /// A setting has several values.
     pub fn apply_all(settings: &[Self], options: &mut Options) -> Result<(), Error> {
         for setting in settings {
             let [value] = &setting.values[..] else {
@@ -124,7 +124,7 @@ impl FromStr for Setting {
     }
 }
 
-/// Gives an option or a parameter of apus a value. Whether it fits the others is checked elsewhere.
+/// Sets an option or a parameter of apus. Consistency with the others is checked elsewhere.
 fn set(name: &str, value: &str, options: &mut Options) -> Result<(), String> {
     fn number<T: FromStr>(name: &str, value: &str, example: &str) -> Result<T, String> {
         let wrong = |_| format!("{name} is a number, not `{value}`; try {name}={example}");
@@ -152,7 +152,7 @@ fn set(name: &str, value: &str, options: &mut Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns what is said of a name that nothing has.
+/// Returns the error message for an unknown name.
 fn unknown(name: &str) -> String {
     let parameters: Vec<&str> = transport::parameters().map(|each| each.name).collect();
     let (parameters, options) = (parameters.join(", "), Setting::OPTIONS.join(", "));

@@ -11,26 +11,28 @@ use apus_testbed::process::{Crew, Task};
 /// The place of the nodes.
 #[derive(Debug)]
 pub enum Venue {
-    /// On this machine, each in a namespace, with a network between them that is made anew for each run.
+    /// On this machine, each in a namespace. The network between them is recreated for each run.
     Fabric {
-        /// The program that is an agent when its first argument is [`apus_testbed::process::AGENT`].
+        /// The program that runs as an agent when its first argument is
+        /// [`apus_testbed::process::AGENT`].
         program: PathBuf,
     },
     /// On hosts that a launcher provides, with their own network.
     Elsewhere {
         /// The launcher of the agents.
         launch: Launch,
-        /// The launcher as command-line arguments, such as `--launch`, `ssh`, `--hosts`, `rack.txt`.
+        /// The launcher as command-line arguments, such as `--launch`, `ssh`, `--hosts`,
+        /// `rack.txt`.
         words: Vec<String>,
     },
 }
 
 impl Venue {
-    /// Returns the fabric, with the program that is running.
+    /// Returns the fabric, with the running program.
     ///
     /// # Errors
     ///
-    /// The system does not say which program that is.
+    /// The system does not report the path of the running program.
     pub fn fabric() -> Result<Self, Error> {
         let program = std::env::current_exe().map_err(|source| Error::System {
             doing: "find this program's file".to_owned(),
@@ -56,7 +58,7 @@ impl Venue {
         matches!(self, Self::Fabric { .. })
     }
 
-    /// Returns how the command line says it.
+    /// Returns the venue as command line options.
     pub(super) fn words(&self) -> Vec<&str> {
         match self {
             Self::Fabric { .. } => vec!["--launch", "local"],
@@ -84,7 +86,8 @@ enum Ground<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// Makes a fabric whose links have that rate, unless the nodes are elsewhere. The nodes run the program of the transport.
+    /// Creates a fabric with this link rate, unless the nodes are elsewhere. The nodes run the
+    /// program of the transport.
     pub(super) fn open(
         venue: &'a Venue,
         options: &Options,
@@ -117,8 +120,7 @@ impl<'a> Site<'a> {
         self.nodes
     }
 
-    /// Starts an agent for each task: the first one at the first node, and once all have one, the first
-    /// node has another.
+    /// Starts an agent for each task, round robin over the nodes, starting at the first node.
     pub(super) fn start(&self, tasks: Vec<Task>) -> Result<Crew, Error> {
         let launch = match &self.ground {
             Ground::Made { launch, .. } => launch,
@@ -127,7 +129,7 @@ impl<'a> Site<'a> {
         launch.start_on(self.nodes, tasks)
     }
 
-    /// Returns what the switch counts, if it is ours.
+    /// Returns the counters of the switch, if it is part of a fabric.
     pub(super) fn counters(&self) -> Result<Option<Vec<PortCounters>>, Error> {
         match &self.ground {
             Ground::Made { fabric, .. } => fabric.counters().map(Some),

@@ -16,11 +16,11 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 /// The load of the ports of the switch by priority, while requests counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SwitchLoad {
-    /// Each level; the last one goes first.
+    /// Each level; the last one has the highest priority.
     pub levels: Vec<LevelLoad>,
-    /// Bytes that waited at a port, over all its levels: mean over all ports and samples.
+    /// Queued bytes at a port, over all its levels: mean over all ports and samples.
     pub queue_mean: f64,
-    /// The most that was count at one port.
+    /// Maximum at a single port.
     pub queue_max: u64,
     /// Bytes on the links to the hosts, Ethernet headers included.
     pub bytes: u64,
@@ -33,11 +33,11 @@ pub struct LevelLoad {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub drops: u64,
-    /// Bytes that waited, mean over all ports and samples.
+    /// Queued bytes, mean over all ports and samples.
     pub queue_mean: f64,
-    /// The most that was count at one port.
+    /// Maximum at a single port.
     pub queue_max: u64,
 }
 
@@ -53,7 +53,7 @@ impl Switch {
         Ok(Self { first: site.counters()?, samples: Vec::new() })
     }
 
-    /// Looks once more.
+    /// Takes another sample.
     pub(super) fn sample(&mut self, site: &Site<'_>) -> Result<(), Error> {
         self.samples.extend(site.counters()?);
         Ok(())
@@ -73,14 +73,14 @@ impl Switch {
         crew.sleep(Duration::from_nanos(end.saturating_sub(clock::now())))
     }
 
-    /// Until now. `None` if the switch is not ours.
+    /// Returns the load up to now; `None` if the switch is not part of a fabric.
     pub(super) fn finish(mut self, site: &Site<'_>) -> Result<Option<SwitchLoad>, Error> {
         self.sample(site)?;
         Ok(self.first.map(|first| total(&first, &self.samples)))
     }
 }
 
-/// Returns what happened from the first sample to the last one of `samples`.
+/// Returns the load between the first sample and the last one of `samples`.
 fn total(first: &[PortCounters], samples: &[Vec<PortCounters>]) -> SwitchLoad {
     let mut load =
         SwitchLoad { levels: vec![LevelLoad::default(); LEVELS.into()], ..Default::default() };

@@ -1,4 +1,4 @@
-//! Throw-away keys for the contenders whose messages are encrypted.
+//! Throw-away keys for contenders with encrypted messages.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -17,13 +17,13 @@ pub struct ThrowAwayKeys {
 }
 
 impl ThrowAwayKeys {
-    /// Returns the keys that [`ThrowAwayKeys::create`] has made in `folder`.
+    /// Returns the keys created by [`ThrowAwayKeys::create`] in `folder`.
     #[must_use]
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
 
-    /// Makes keys in `folder`, which exists.
+    /// Creates keys in the existing `folder`.
     ///
     /// # Errors
     ///
@@ -33,7 +33,8 @@ impl ThrowAwayKeys {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)
             .map_err(|error| Error::endpoint("draw a secret".to_owned(), error))?;
-        // As text: white space around a secret does not count, and a random byte may be some.
+        // As text: leading and trailing white space of a secret is ignored, and random bytes may be
+        // white space.
         let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
         write(&keys.secret(), secret.as_bytes())?;
         let failed = |error| Error::endpoint("make a certificate".to_owned(), error);
@@ -44,7 +45,7 @@ impl ThrowAwayKeys {
         Ok(keys)
     }
 
-    /// Returns the settings of an endpoint that has the secret.
+    /// Returns the settings of an endpoint with the secret.
     #[must_use]
     pub fn security(&self) -> SecuritySettings {
         SecuritySettings {

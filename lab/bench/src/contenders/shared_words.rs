@@ -1,9 +1,10 @@
-//! Words in memory that several processes map: atomics, and sleeping on one of them.
+//! Words in memory mapped by several processes: atomics, and waiting on one of them.
 //!
 //! # Invariants
 //!
-//! - **SHARED-1** Every access is an atomic inside the mapping; no reference to plain bytes of it exists.
-//! - **SHARED-2** The file never becomes shorter than the mapping: it is sealed when it is created.
+//! - **SHARED-1** Every access is an atomic inside the mapping; no reference to its plain bytes
+//!   exists.
+//! - **SHARED-2** The file never shrinks below the mapping: it is sealed at creation.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +16,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::futex;
 
-/// The seals of a file whose length is final.
+/// Seals that make the length of a file final.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// A mapping of a sealed memory file.
@@ -61,7 +62,7 @@ impl SharedWords {
 
     fn map(file: OwnedFd, len: usize) -> io::Result<Self> {
         let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: A new mapping at an address of the kernel's choice replaces nothing.
+        // SAFETY: A new mapping at an address chosen by the kernel replaces no other mapping.
         let base = unsafe { rustix::mm::mmap(ptr::null_mut(), len, prot, flags, &file, 0)? };
         let base = NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?;
         Ok(Self { base, len, file })
@@ -75,9 +76,10 @@ impl SharedWords {
     #[inline]
     pub fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8) && offset < self.len, "SHARED-1");
-        // SAFETY: `offset` lies inside the mapping.
+        // SAFETY: `offset` is inside the mapping.
         let at = unsafe { self.base.as_ptr().add(offset) };
-        // SAFETY: Aligned, since mappings begin at pages, and mapped for as long as `self` lives; SHARED-1, SHARED-2.
+        // SAFETY: Aligned, since mappings start at page boundaries, and mapped for the lifetime of
+        // `self`; SHARED-1, SHARED-2.
         unsafe { AtomicU64::from_ptr(at.cast()) }
     }
 
@@ -89,7 +91,7 @@ impl SharedWords {
     #[inline]
     pub fn half(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset < self.len, "SHARED-1");
-        // SAFETY: `offset` lies inside the mapping.
+        // SAFETY: `offset` is inside the mapping.
         let at = unsafe { self.base.as_ptr().add(offset) };
         // SAFETY: As for `word`.
         unsafe { AtomicU32::from_ptr(at.cast()) }
@@ -105,9 +107,10 @@ impl SharedWords {
         let end = count.checked_mul(8).and_then(|len| len.checked_add(offset));
         let inside = end.is_some_and(|end| end <= self.len);
         assert!(offset.is_multiple_of(8) && inside, "SHARED-1");
-        // SAFETY: `offset` lies inside the mapping, or at its end if `count` is 0.
+        // SAFETY: `offset` is inside the mapping, or at its end if `count` is 0.
         let at = unsafe { self.base.as_ptr().add(offset) };
-        // SAFETY: As for `word`: aligned, and all of it mapped for as long as `self` lives; SHARED-1, SHARED-2.
+        // SAFETY: As for `word`: aligned, and mapped in full for the lifetime of `self`; SHARED-1,
+        // SHARED-2.
         unsafe { slice::from_raw_parts(at.cast(), count) }
     }
 
@@ -117,7 +120,7 @@ impl SharedWords {
         let _ = futex::wait(self.half(offset), futex::Flags::empty(), value, None);
     }
 
-    /// Wakes one thread, of any process, that sleeps on the four bytes at `offset`.
+    /// Wakes one thread, in any process, that sleeps on the four bytes at `offset`.
     pub fn wake_one(&self, offset: usize) {
         let _ = futex::wake(self.half(offset), futex::Flags::empty(), 1);
     }
@@ -131,7 +134,7 @@ impl AsFd for SharedWords {
 
 impl Drop for SharedWords {
     fn drop(&mut self) {
-        // SAFETY: `self` made the mapping, and no reference into it outlives `self`.
+        // SAFETY: `self` created the mapping, and no reference into it outlives `self`.
         let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
         debug_assert_eq!(unmapped, Ok(()));
     }

@@ -1,17 +1,19 @@
-//! The handoff contest: how often a message changes hands on its way to the thread that receives it.
+//! The handoff contest: how often a message is passed between threads before the receiving thread
+//! has it.
 //!
-//! Each handoff is a message that one thread received from the network and another one receives from the endpoint,
-//! with a wake-up if the latter slept. A thread that polls the network itself needs none; a dedicated engine needs
-//! exactly one per message, however many threads receive. More would be needless work (the Linux kernel's Homa module
-//! needed 1.148 before it was mended: it woke a thread before the packet was on the queue). A thread that wakes up and
-//! finds nothing is counted in addition.
+//! A handoff is a message that one thread reads from the network and another thread receives from
+//! the endpoint, with a wake-up if the latter was asleep. A thread that polls the network itself
+//! needs no handoff; a dedicated engine needs exactly one per message, for any number of receiving
+//! threads. More would be needless work (the Linux kernel's Homa module needed 1.148 before a fix:
+//! it woke a thread before the packet was on the queue). Spurious wake-ups are counted in addition.
 //!
-//! The system can interrupt a polling thread for milliseconds just when it does not wait. Then the endpoint's
-//! background poller polls in its place, and hands over what arrives meanwhile: `keeper_turns` counts that. Seen here
-//! once in 400,000 messages, with other programs on all cores.
+//! The system can preempt a polling thread for milliseconds while it is not waiting. The endpoint's
+//! background poller then polls in its place and hands over the messages that arrive meanwhile:
+//! `keeper_turns` counts that. Seen here once in 400,000 messages, with other programs on all
+//! cores.
 //!
-//! Threads sleep while they wait unless another way is requested: that is when handing over costs most, and all threads
-//! of the server share a core.
+//! Threads sleep while they wait, unless another mode is requested: handoffs are most expensive
+//! then. All threads of the server share a core.
 
 use super::definition::Contest;
 use super::options::Options;

@@ -1,8 +1,9 @@
 //! Contests: one figure of several contenders on this machine, side by side.
 //!
-//! Each file names one contest: its contenders, the figures of a row and the ratios. All are run in the same way:
-//! inside one run the contenders take turns, each with fresh processes, and from run to run another one begins, so that
-//! whatever the machine does meanwhile meets all of them.
+//! Each file names one contest: its contenders, the figures of a row and the ratios. All are run in
+//! the same way: within one run the contenders are measured one after the other, each with fresh
+//! processes. The first contender changes from run to run, so that disturbances of the machine
+//! affect all of them.
 
 mod definition;
 mod handoff;

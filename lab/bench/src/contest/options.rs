@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(skip)]
     #[serde(skip)]
     pub settings: Settings,
-    /// Whether apus goes over raw IP (protocol 146, the kernel's profile) instead of UDP.
+    /// Whether apus uses raw IP (protocol 146, the kernel's profile) instead of UDP.
     #[arg(skip)]
     #[serde(skip)]
     pub raw: bool,
@@ -60,7 +60,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// Names the first option that is out of range, and a value that is not.
+    /// Names the first option that is out of range, and a valid value.
     pub fn check(&self) -> Result<(), Error> {
         let size = (1..=Plan::LARGEST).contains(&self.size);
         require(

@@ -10,7 +10,7 @@ use apus_measure::exchange::Pair;
 use apus_measure::exchange::{Calls, Exchange, Path, engine_counters};
 use apus_measure::plan::{Replies, Side};
 
-/// Small requests with replies of the same size, many of them outstanding.
+/// Small requests with replies of the same size, many of them concurrent.
 pub static RATE: Contest = Contest {
     name: "rate",
     about: "Small messages, many outstanding at a time, one core on each side",

@@ -5,14 +5,14 @@ use apus_report::result::Figure;
 /// A figure of one contender in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reading {
-    /// A value of its own. Of all runs the median is shown, with the least and the greatest.
+    /// A value per run. Shown as the median over all runs, with minimum and maximum.
     Each(f64),
-    /// A number of things. Of all runs the sum is shown.
+    /// A count. Shown as the sum over all runs.
     Count(u64),
 }
 
 impl Reading {
-    /// As it is compared with another contender's in the same run.
+    /// Returns the value for comparisons with another contender in the same run.
     pub const fn value(self) -> f64 {
         match self {
             Self::Each(value) => value,
@@ -20,11 +20,11 @@ impl Reading {
         }
     }
 
-    /// Returns what is shown of the readings of all runs, which are of one kind.
+    /// Returns the figure shown for the readings of all runs; they must be of one kind.
     ///
     /// # Panics
     ///
-    /// If there is no run, or a value is not a number.
+    /// `runs` is empty, or a value is not a number.
     pub(super) fn over_runs(runs: &[Self]) -> Figure {
         let counts = runs.iter().map(|reading| match reading {
             Self::Count(count) => Some(*count),

@@ -1,4 +1,4 @@
-//! The rounds of a contest: contenders take turns in every run.
+//! The rounds of a contest: contenders are interleaved in every run.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, channel};
@@ -32,7 +32,7 @@ use apus_testbed::repeat::Repeater;
 /// All contests.
 pub const CONTESTS: [&Contest; 4] = [&RTT, &THROUGHPUT, &RATE, &HANDOFF];
 
-/// The kind of task that [`agent`] does.
+/// The job of [`agent`].
 pub(crate) const JOB: &str = "bench";
 
 impl Contest {
@@ -55,7 +55,7 @@ struct Details {
     plan: Plan,
     /// Numbers of shards that have rows.
     shards: Vec<usize>,
-    /// For clients.
+    /// Address of the server; only for clients.
     server: Option<SocketAddr>,
 }
 
@@ -138,7 +138,7 @@ fn settings(contenders: &[Box<dyn Contender>]) -> Value {
     Value::Object(pairs.collect::<Map<_, _>>())
 }
 
-/// Returns one contender in one run, which has completed something in the time that counts.
+/// Measures one contender in one run; it must have completed requests in the counting window.
 fn measure(
     contest: &Contest,
     contender: &dyn Contender,
@@ -172,8 +172,8 @@ fn measure(
     Err(Error::Agent { agent: format!("{contender} client"), said })
 }
 
-/// Processor time of a server that measures none itself: a thread samples it at the beginning and at the end of the time
-/// that is measured, which is about that of the client.
+/// Processor time of a server that does not measure it: a thread samples it at the start and at the
+/// end of the measured time, approximately the client's window.
 struct Load(Receiver<(u64, u64)>);
 
 impl Load {
@@ -190,7 +190,7 @@ impl Load {
         Self(load)
     }
 
-    /// Adds the processor time to what the server has measured, unless it has measured that.
+    /// Adds the processor time to the server's measurements, unless they include it.
     fn complete(&self, side: Side) -> Side {
         match self.0.try_recv() {
             Ok((elapsed, cpu)) if side.elapsed == 0 => Side { elapsed, cpu, ..side },
@@ -199,7 +199,7 @@ impl Load {
     }
 }
 
-/// Turns what was seen into rows and ratios. Each pair has the number of its run.
+/// Turns the observations into rows and ratios. Each pair has the number of its run.
 fn summarize(
     contest: &Contest,
     contenders: &[Box<dyn Contender>],
@@ -246,7 +246,7 @@ fn summarize(
     }
 }
 
-/// Does one side's work.
+/// Runs one side.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let malformed = |what: &str| Error::Peer(format!("a malformed task: {what}"));
     let details: Details = serde_json::from_value(task.details.clone())

@@ -10,7 +10,7 @@ use apus_measure::exchange::Pair;
 use apus_measure::exchange::{Calls, Exchange, Path};
 use apus_measure::plan::{Replies, Side};
 
-/// Large requests with short replies, one after another. What the server received counts.
+/// Large requests with short replies, one after another. The bytes received by the server count.
 pub static THROUGHPUT: Contest = Contest {
     name: "throughput",
     about: "Large messages, a few outstanding at a time",

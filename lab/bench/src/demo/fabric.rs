@@ -13,11 +13,13 @@ use apus_report::result::{Figure, Row, short};
 use apus_testbed::error::Error;
 use apus_testbed::fabric::{Fabric, Spec};
 
-/// Hosts. Chosen by us: the fewest among which several senders often meet at one receiver.
+/// Number of hosts. Chosen by us: the minimum for frequent collisions of several senders at one
+/// receiver.
 const HOSTS: usize = 4;
 
-/// Rate of each link in Mbit/s. Chosen by us: four hosts at this rate take a quarter of a machine with two cores, so
-/// that the links are the bottleneck even if another program has one of the cores.
+/// Rate of each link in Mbit/s. Chosen by us: four hosts at this rate use a quarter of a machine
+/// with two cores, so that the links are the bottleneck even if another program occupies one of the
+/// cores.
 const LINK_MBPS: u64 = 40;
 
 /// The transports.
@@ -26,14 +28,14 @@ const TRANSPORTS: [&str; 3] = [OURS, "tcp", "tcp-per-request"];
 /// Columns on a terminal.
 const COLUMNS: &[&str] = &["short_p50", "short_p99", "short_p99_us", "all_p99", "errors"];
 
-/// Builds the network, measures, and says what was built and that it is gone.
+/// Builds the network, measures, removes the network, and reports both steps through `say`.
 pub(super) fn run(
     options: &Options,
     program: &Path,
     say: &dyn Fn(&str),
 ) -> Result<Findings, Error> {
     let settings = settings(options);
-    // Shows that it can be built before anything is said or measured.
+    // Checks that it can be built before the first output and measurement.
     drop(Fabric::up(&spec(&settings))?);
     let built = format!(
         "{HOSTS} hosts and a switch ({} network namespaces) with {HOSTS} links of {LINK_MBPS} Mbit/s, {:.0} % busy",
@@ -42,7 +44,7 @@ pub(super) fn run(
     );
     say(&format!("Built on this machine: {built}; built anew for each measurement."));
     let found = cluster::run(&settings, &Venue::Fabric { program: program.to_owned() });
-    // Fabrics end with their values, and all of them are gone by now, also after an error.
+    // Dropping a fabric removes it, also after an error; all of them have been dropped by now.
     say("Taken down again: all of these namespaces, their links, and the processes in them.");
     Ok(arranged(found?))
 }
@@ -70,11 +72,11 @@ fn settings(options: &Options) -> cluster::Options {
     }
 }
 
-/// Arranges the findings of a cluster for readers who see them for the first time: slowdown by size and what it means
-/// on the terminal, everything else on the page.
+/// Arranges the findings of a cluster for first-time readers: slowdown by size, with an
+/// explanation, on the terminal; everything else on the page.
 fn arranged(mut findings: Findings) -> Findings {
     "demo".clone_into(&mut findings.outcome.experiment);
-    // Few runs prove little, and confidence intervals do not help a first look.
+    // Few runs prove little, and confidence intervals do not help first-time readers.
     findings.outcome.comparisons.clear();
     let meaning = meaning(&findings.outcome.rows);
     let mut first = true;

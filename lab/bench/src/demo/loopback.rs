@@ -14,20 +14,22 @@ use apus_testbed::process::Spawner;
 /// The transports.
 const TRANSPORTS: [&str; 2] = [OURS, "tcp"];
 
-/// Longest time that counts for each transport in each run. Chosen by us: this is an addition to the simulator.
+/// Maximum counted time of each transport in each run. Chosen by us: this is an addition to the
+/// simulator.
 const MOST_SECONDS: f64 = 0.5;
 
-/// What loopback shows.
+/// Results over loopback.
 pub(super) struct Measured {
     /// One row for each transport.
     rows: Vec<Row>,
     ratios: Vec<(String, Ratio)>,
     notes: Vec<String>,
-    /// What became of the measurements.
+    /// Record of the measurements.
     phases: Phases,
 }
 
-/// Measures the round trip of one request at a time, and the rate of many small ones.
+/// Measures the round trip of one request at a time, and the rate of many concurrent small
+/// requests.
 pub(super) fn run(options: &Options, host: &Spawner) -> Result<Measured, Error> {
     let rtt = contest(&RTT, options, host)?;
     let rate = contest(&RATE, options, host)?;
@@ -42,7 +44,7 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Measured, Error> 
                 row.figures.extend(wanted.contains(&&*figure.0).then(|| figure.clone()));
             }
         }
-        // A row with one of the two measurements has a result; a note says what it lacks.
+        // A row with one of the two measurements counts as a result; a note names the missing one.
         row.missing = missing.filter(|_| row.figures.is_empty());
         row
     };
@@ -83,7 +85,7 @@ impl Measured {
         &self.rows
     }
 
-    /// Returns what became of the measurements.
+    /// Returns the record of the measurements.
     pub(super) const fn phases(&self) -> &Phases {
         &self.phases
     }

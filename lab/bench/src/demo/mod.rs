@@ -1,6 +1,7 @@
 //! The demo: short messages among long ones, over apus and over the usual transports.
 //!
-//! W4 at 80 % load. The path is the first of these that this system allows; the result says which one it was, and why:
+//! W4 at 80 % load. The path is the first of these that this system allows; the result states the
+//! path and the reason:
 //!
 //! ```text
 //!   fabric      real sockets between hosts on shaped links: apus, tcp, tcp-per-request
@@ -8,8 +9,9 @@
 //!   loopback    one client and one server of this machine: round trip and rate of apus and tcp
 //! ```
 //!
-//! Settings are fixed, so that nothing is calibrated and everything ends within a minute. `apus-lab bench cluster` and
-//! `apus-lab sim run` have all settings, and a page of the demo has the command that repeats it with one of them.
+//! Settings are fixed: no calibration is needed, and the demo ends within a minute.
+//! `apus-lab bench cluster` and `apus-lab sim run` have all settings, and the demo's page includes
+//! the command that repeats it with one of them.
 
 mod fabric;
 mod loopback;
@@ -28,14 +30,15 @@ use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
 
-/// Load of each link: the share of the time for which it is busy with messages.
+/// Load of each link: its share of time busy with messages.
 const LOAD: f64 = 0.8;
 
 /// Longer messages are cut to this, as in the kernel module and in the published comparisons.
 const LONGEST: u32 = 1_000_000;
 
-/// Runs the demo. `program` is an agent when its first argument is [`AGENT`](apus_testbed::process::AGENT). `say` is
-/// called with lines about what is built and removed, and about paths that this system does not allow.
+/// Runs the demo. `program` is an agent when its first argument is
+/// [`AGENT`](apus_testbed::process::AGENT). `say` is called with progress lines: networks built and
+/// removed, and paths that this system does not allow.
 ///
 /// # Errors
 ///
@@ -51,7 +54,8 @@ pub fn run(options: &Options, program: &File, say: &dyn Fn(&str)) -> Result<Find
     Ok(labelled(findings, path, reasons))
 }
 
-/// Runs what needs no network between hosts. Returns the path, the findings, and why it is no better path.
+/// Runs the paths that need no network between hosts. Returns the path taken, the findings, and the
+/// reasons why better paths are unavailable.
 fn without_fabric(
     options: &Options,
     host: &Spawner,
@@ -84,7 +88,7 @@ fn without_fabric(
     }
 }
 
-/// Adds the path to findings, and why it was taken.
+/// Adds the path and the reasons for it to findings.
 fn labelled(mut findings: Findings, path: Path, reasons: Vec<String>) -> Findings {
     findings.outcome.members.insert("path".to_owned(), json!(path.to_string()));
     findings.outcome.notes.splice(0..0, reasons);
@@ -92,7 +96,7 @@ fn labelled(mut findings: Findings, path: Path, reasons: Vec<String>) -> Finding
     findings
 }
 
-/// The kind of task that [`agent`] does.
+/// The job of [`agent`].
 pub(crate) const JOB: &str = "demo";
 
 /// Runs a simulation in an agent.

@@ -56,13 +56,14 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// Names the first option that is out of range, and a value that is not.
+    /// Names the first option that is out of range, and a valid value.
     pub fn check(&self) -> Result<(), Error> {
         check_seconds(self.seconds)?;
         require((1..=1000).contains(&self.runs), "runs", "there are 1 to 1000 runs; try 3")
     }
 
-    /// Returns the same as options of other experiments, whose threads wait as `base` says.
+    /// Returns these options as repetition options of other experiments, with the poll mode of
+    /// `base`.
     pub(super) fn repetition(&self, base: &Repetition) -> Repetition {
         let Self { seconds, runs, seed, .. } = *self;
         Repetition { seconds, runs, seed, ..base.clone() }

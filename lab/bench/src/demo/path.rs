@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where the demo's messages go.
+/// Path of the demo's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Path {
     /// Between hosts on shaped links: namespaces of this machine, real sockets.

@@ -1,7 +1,9 @@
-//! Path `simulator`: the messages of the demo between simulated hosts of one rack, over apus as it ships and over DCTCP.
+//! Path `simulator`: the messages of the demo between simulated hosts of one rack, over apus with
+//! default settings and over DCTCP.
 //!
-//! Each simulation runs in a process of its own, so that a system that ends it, for instance for its memory, does not
-//! end the demo. The experiments are those of `apus-lab sim run`.
+//! Each simulation runs in a separate process, so that the demo survives if the system kills a
+//! simulation, for example for lack of memory. The experiments are the same as in
+//! `apus-lab sim run`.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,17 +28,19 @@ use apus_testbed::process::{Control, Spawner, Task};
 /// Hosts of the rack.
 const TOPOLOGY: &str = "1x16x0";
 
-/// Messages that stand for a second. Chosen by us: the default seconds are then enough messages for a steady p99, and
-/// take a second of a processor.
+/// Messages per second of the `seconds` option. Chosen by us: the default then has enough messages
+/// for a steady p99, and takes one second of processor time.
 const MESSAGES_PER_SECOND: f64 = 8_000.0;
 
-/// Fewest messages: without some, there is no p99.
+/// Minimum number of messages for a meaningful p99.
 const FEWEST_MESSAGES: f64 = 400.0;
 
-/// Time after which no further run begins. Chosen by us: all runs together take less on most machines.
+/// Time after which no further run starts. Chosen by us: all runs together take less on most
+/// machines.
 const ENOUGH: Duration = Duration::from_secs(12);
 
-/// Longest time of one simulation. Chosen by us: it only ends what would take forever on a machine that is far too slow.
+/// Maximum duration of one simulation. Chosen by us: it only ends simulations that would take
+/// forever on a far too slow machine.
 const LONGEST_SIMULATION: Duration = Duration::from_secs(10);
 
 /// The transports.
@@ -56,7 +60,7 @@ struct Simulated {
     summary: Summary,
     /// Messages that failed.
     errors: u64,
-    /// Share of the time in which links to hosts were busy.
+    /// Share of busy time of links to hosts.
     achieved_load: f64,
     /// Whether the fabric carried the offered load.
     steady: bool,
@@ -69,11 +73,11 @@ struct Series {
     runs: Vec<(usize, Simulated)>,
 }
 
-/// What became of all simulations.
+/// Results of all simulations.
 struct Simulations {
     series: [Series; 2],
     phases: Phases,
-    /// Why one of them has no result; it was the last one.
+    /// Failure of the last simulation, if it has no result.
     failure: Option<Error>,
 }
 
@@ -81,14 +85,14 @@ struct Simulations {
 ///
 /// # Errors
 ///
-/// A transport has no result: the question is not answered. A failure in a later run ends the simulation, and what was
-/// found until then is kept. Nothing is simulated again: what ends one simulation ends the next one as well.
+/// A transport has no result. A failure in a later run ends the simulation, and earlier results are
+/// kept. Simulations are not repeated, because the same cause would end the next one as well.
 pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     let messages = (options.seconds * MESSAGES_PER_SECOND).max(FEWEST_MESSAGES).round() as u32;
     findings(options, messages, simulate(options, messages, host)?)
 }
 
-/// Simulates until all runs are done, until it has taken long enough, or until a simulation fails.
+/// Simulates until all runs are complete, the time limit is reached, or a simulation fails.
 fn simulate(options: &Options, messages: u32, host: &Spawner) -> Result<Simulations, Error> {
     let began = Instant::now();
     let progress = Progress::of(options.runs * TRANSPORTS.len());
@@ -180,8 +184,8 @@ pub(super) fn agent(task: &Task, _: &mut Control) -> Result<Value, Error> {
     }))
 }
 
-/// Returns what slowdown is held against: the best possible time of each size. All hosts of a rack are equally far from
-/// each other.
+/// Returns the base of slowdowns: the best possible time of each size. All hosts of a rack are at
+/// the same distance.
 fn scale(experiment: &Experiment) -> Scale {
     let sizes = experiment.workload.sizes();
     let topology = &experiment.fabric.topology;
@@ -193,11 +197,11 @@ fn scale(experiment: &Experiment) -> Scale {
     }
 }
 
-/// Arranges what was found.
+/// Arranges the results.
 ///
 /// # Errors
 ///
-/// The failure of a simulation, if the question is not answered for it.
+/// The failure of a simulation, if a transport has no result because of it.
 fn findings(options: &Options, messages: u32, found: Simulations) -> Result<Findings, Error> {
     let Simulations { series, phases, failure } = found;
     let sweep = sweep(TRANSPORTS.to_vec(), messages, options.seed);
@@ -271,7 +275,7 @@ fn settings(options: &Options, messages: u32, experiment: &Experiment) -> Map<St
     named(own).into_iter().chain(config(options)).collect()
 }
 
-/// Returns every other transport's short messages divided by ours, run by run.
+/// Returns the ratios of every other transport's short messages to those of apus, run by run.
 fn ratios(series: &[Series]) -> Vec<(String, Ratio)> {
     let Some(ours) = series.iter().find(|each| each.name == OURS) else { return Vec::new() };
     let mut ratios = Vec::new();
@@ -286,7 +290,7 @@ fn ratios(series: &[Series]) -> Vec<(String, Ratio)> {
     ratios
 }
 
-/// Adds what loopback shows to findings of the simulator.
+/// Adds the loopback results to findings of the simulator.
 pub(super) fn add_loopback(findings: &mut Findings, measured: &loopback::Measured) {
     let outcome = &mut findings.outcome;
     outcome.members.insert("loopback".to_owned(), measured.json());
@@ -330,7 +334,7 @@ impl Series {
             .with("by_size", Figure::Detail(json!(curve.by_size)))
     }
 
-    /// Returns what a reader has to know about the runs of this transport, if its queues grew.
+    /// Returns a note about the runs of this transport, if its queues grew.
     fn trouble(&self) -> Option<String> {
         let unsteady = self.results().any(|run| !run.steady);
         unsteady.then(|| {

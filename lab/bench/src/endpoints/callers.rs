@@ -1,8 +1,9 @@
-//! The threads that call with many endpoints.
+//! The calling threads of an experiment with many endpoints.
 //!
-//! A thread calls through the shard of an endpoint that is its home, and threads that use an endpoint for the first time get
-//! its shards in turn. So there are as many threads as shards, which call one after another. They live for the whole run: what a
-//! thread has once, as its stack and its part of the time trace, is no cost of an endpoint.
+//! A thread calls through its home shard of an endpoint, and threads that use an endpoint for the
+//! first time are assigned its shards round robin. There is therefore one thread per shard, and the
+//! threads call one after another. They exist for the whole run: fixed costs of a thread, such as
+//! its stack and its part of the time trace, are not costs of an endpoint.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(super) struct Callers<'a, F> {
 }
 
 impl<'a, F: Fn(&[Endpoint]) -> Called + Sync> Callers<'a, F> {
-    /// Starts the threads; each does `calls` when it is asked to.
+    /// Starts the threads; each runs `calls` on request.
     pub(super) fn start<'s>(scope: &'s Scope<'s, '_>, shards: usize, calls: &'a F) -> Self
     where
         'a: 's,
@@ -40,7 +41,7 @@ impl<'a, F: Fn(&[Endpoint]) -> Called + Sync> Callers<'a, F> {
         Self { calls, threads: (0..count).map(start).collect() }
     }
 
-    /// Calls with each of the endpoints, through each of its shards. Returns the times of all calls.
+    /// Makes a call with each endpoint, through each of its shards. Returns the times of all calls.
     pub(super) fn call(&self, endpoints: &Endpoints) -> Called {
         if self.threads.is_empty() {
             return (self.calls)(endpoints);

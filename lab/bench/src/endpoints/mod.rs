@@ -1,16 +1,17 @@
-//! The endpoints experiment: what an endpoint costs a process that has many of them.
+//! The endpoints experiment: the cost of an endpoint in a process with many of them.
 //!
-//! One process opens client endpoints one after another, calls one server with each of them over UDP, leaves all of
-//! them alone for a while, and calls once more with each.
+//! One process opens client endpoints one after another, calls one server with each of them over
+//! UDP, leaves all of them idle for a while, and makes another call with each.
 //!
 //! ```text
 //!   create   each endpoint, timed                          → memory of a new endpoint
-//!   first    one call with each                            → memory at rest, threads, memory of a peer at the server
-//!   pause    nothing is called                             → processor time of endpoints at rest
-//!   later    one call with each, which was idle meanwhile
+//!   first    one call with each                            → memory at rest, threads, server memory of a peer
+//!   pause    no calls                             → processor time of endpoints at rest
+//!   later    one call with each, after the idle period
 //! ```
 //!
-//! One endpoint that does not count is opened and has called before: what a process has once is no cost of an endpoint.
+//! One uncounted endpoint is opened and makes a call first: one-time costs of a process are not
+//! costs of an endpoint.
 
 mod callers;
 mod options;
@@ -45,7 +46,7 @@ pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
 
-/// Does one side's work in an agent.
+/// Runs one side in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     sides::agent(task, control)
 }

@@ -53,7 +53,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// Names the first option that is out of range, and a value that is not.
+    /// Names the first option that is out of range, and a valid value.
     pub fn check(&self) -> Result<(), Error> {
         let count = (1..=60_000).contains(&self.count);
         require(

@@ -20,7 +20,7 @@ use apus_testbed::repeat::Repeater;
 /// The row of the result.
 const ROW: &str = "apus";
 
-/// Longest time for an endpoint's part of a run, as an estimate for the wait.
+/// Maximum time of an endpoint's part of a run, as an estimate for the wait.
 const EACH: Duration = Duration::from_millis(10);
 
 /// Runs the experiment.
@@ -47,7 +47,7 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
     Ok(Findings::new(outcome, "What an endpoint costs", lead).with_all(Vec::new(), Vec::new(), []))
 }
 
-/// Returns what both sides have observed in one run.
+/// Returns the observations of both sides in one run.
 fn measure(options: &Options, host: &Spawner, cores: Cores) -> Result<(Clients, Served), Error> {
     let pause = Duration::from_secs_f64(options.repetition.seconds);
     let task = |side: &str, core, server| Task {

@@ -18,19 +18,19 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::{anonymous_memory, raise_descriptor_limit};
 use apus_testbed::process::{Control, Task};
 
-/// The kind of task that [`agent`] does.
+/// The job of [`agent`].
 pub(crate) const JOB: &str = "endpoints";
 
 /// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {
     pub(super) count: usize,
-    /// Of each endpoint of the clients.
+    /// Number of shards of each client endpoint.
     pub(super) shards: usize,
     pub(super) size: usize,
     pub(super) pause: Duration,
     pub(super) poll: PollMode,
-    /// For the clients.
+    /// Address of the server; only for the clients.
     pub(super) server: Option<SocketAddr>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Clients {
     pub(super) create: Percentiles,
     pub(super) first_call: Percentiles,
     pub(super) later_call: Percentiles,
-    /// Bytes that the endpoints have touched: before any call, and after one call of each.
+    /// Bytes touched by the endpoints before any call; `at_rest`: after one call of each.
     pub(super) created: u64,
     pub(super) at_rest: u64,
     pub(super) background_threads: u64,
@@ -57,7 +57,7 @@ pub(super) struct Served {
     pub(super) bytes: u64,
 }
 
-/// Does one side's work.
+/// Runs one side.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let details: Details = serde_json::from_value(task.details.clone())
         .map_err(|error| Error::Peer(format!("a malformed task: {error}")))?;
@@ -67,7 +67,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     }
 }
 
-/// Echoes until the side is asked to stop.
+/// Echoes until the side must stop.
 fn serve(details: &Details, control: &mut Control) -> Result<Served, Error> {
     let endpoint = serve_at(builder(Path::Udp).poll_mode(details.poll), control)?;
     let before = anonymous_memory(None)?;

@@ -4,7 +4,8 @@ use std::fs;
 
 use apus_testbed::error::{Doing, Error};
 
-/// Returns the number of threads of the process that run the loops of endpoints while the application does not.
+/// Returns the number of the process's threads that run the loops of endpoints while the
+/// application does not.
 pub(super) fn background_threads() -> Result<u64, Error> {
     let folder = "/proc/self/task";
     let tasks = fs::read_dir(folder).doing(|| format!("list {folder}"))?;

@@ -23,11 +23,11 @@ pub(super) struct Contender {
     pub(super) loads: Vec<Measured<LoadResult>>,
 }
 
-/// What was found around the disturbances of one contender.
+/// Observations around the disturbances of one contender.
 pub(super) struct Recoveries {
-    /// In each run; `None` if too little was completed before the disturbance.
+    /// Recovery in each run; `None` if too few requests were completed before the disturbance.
     pub(super) runs: Vec<Option<Recovery>>,
-    /// Time within which it should have recovered; `None` if it has no capacity to spare.
+    /// Expected upper bound of the recovery time; `None` without spare capacity.
     pub(super) bound: Option<Duration>,
 }
 
@@ -58,7 +58,7 @@ impl Contender {
         Curve::of(&self.name, &runs)
     }
 
-    /// Returns the recoveries; `None` if nothing was disturbed.
+    /// Returns the recoveries; `None` without a disturbance.
     pub(super) fn recoveries(
         &self,
         load: &LoadPhase,
@@ -106,7 +106,7 @@ impl Contender {
         row.with_known("counters", known.then(|| Figure::Detail(self.counters())))
     }
 
-    /// Adds what was sent twice, if the contender counts it.
+    /// Adds the share of resent bytes, if the contender counts them.
     fn with_resends(&self, row: Row) -> Row {
         let share = |name: &str, row: Row, shares: Option<Vec<f64>>| {
             let figure = shares.filter(|shares| !shares.is_empty());
@@ -136,7 +136,8 @@ impl Contender {
             .with("hold_by_second", Figure::Detail(json!(each)))
     }
 
-    /// Returns thousands of requests in the median second, and the worst second of that; `None` if they were not held.
+    /// Returns thousands of requests in the median second, and the worst second relative to it;
+    /// `None` without a hold phase.
     pub(super) fn hold_in_words(&self) -> Option<[String; 2]> {
         let words = |figure: fn(&Measured<Vec<u64>>) -> f64| {
             let each: Vec<f64> = self.hold.iter().map(figure).collect();
@@ -162,7 +163,7 @@ impl Contender {
         json!({ "client": sum(|run| &run.client), "server": sum(|run| &run.server) })
     }
 
-    /// Returns what a reader has to know about this contender's runs, if they went wrong.
+    /// Returns a note about this contender's runs, if they had problems.
     pub(super) fn trouble(&self) -> Option<String> {
         let kept_up = self.loads.iter().map(|run| run.result.kept_up).fold(1.0, f64::min);
         loopback::trouble(&self.name, self.errors(), kept_up)
@@ -174,19 +175,19 @@ fn median_second(run: &Measured<Vec<u64>>) -> f64 {
     Spread::over(&run.result.iter().map(|count| *count as f64).collect::<Vec<_>>()).median
 }
 
-/// Returns the requests of the worst second, of those in the median second.
+/// Returns the ratio of the requests in the worst second to those in the median second.
 fn worst_second(run: &Measured<Vec<u64>>) -> f64 {
     let worst = run.result.iter().copied().min().unwrap_or(0);
     worst as f64 / median_second(run).max(1.0)
 }
 
 impl<T> Measured<T> {
-    /// Returns a counter of both sides together; `None` if the contender does not count it.
+    /// Returns the sum of a counter over both sides; `None` if the contender has no such counter.
     fn count(&self, counter: &str) -> Option<u64> {
         Some(self.client.get(counter)? + self.server.get(counter)?)
     }
 
-    /// Returns the bytes that were sent again, of all bytes of DATA packets that were sent.
+    /// Returns resent bytes as a share of all sent bytes of DATA packets.
     fn resent_share(&self) -> Option<f64> {
         let (resent, sent) = (self.count("resent_bytes")?, self.count("data_bytes")?);
         Some(resent as f64 / sent.max(1) as f64)
@@ -194,21 +195,24 @@ impl<T> Measured<T> {
 }
 
 impl Recoveries {
-    /// Returns the time of each run in milliseconds, shortest first; runs without a recovery are last.
+    /// Returns the time of each run in milliseconds, shortest first; runs without a recovery are
+    /// last.
     pub(super) fn milliseconds(&self) -> Vec<Option<f64>> {
         let mut runs: Vec<Option<u64>> = self.runs.iter().map(|run| run.as_ref()?.after).collect();
         runs.sort_by_key(|after| (after.is_none(), *after));
         runs.into_iter().map(|after| after.map(|after| rounded(after as f64 / 1e6))).collect()
     }
 
-    /// Returns the median and the longest time in milliseconds; `None` if that run did not recover.
+    /// Returns the median and the maximum recovery time in milliseconds; `None` if that run did not
+    /// recover.
     pub(super) fn median_and_max(&self) -> (Option<f64>, Option<f64>) {
         let runs = self.milliseconds();
         let at = |index: usize| runs.get(index).copied().flatten();
         (at(runs.len() / 2), at(runs.len().saturating_sub(1)))
     }
 
-    /// Returns the median of short messages before the disturbance in microseconds; `None` if none was completed.
+    /// Returns the median of short messages before the disturbance in microseconds; `None` if no
+    /// message was completed.
     pub(super) fn before_us(&self) -> Option<f64> {
         let before = self.runs.iter().flatten().map(|run| run.before as f64 / 1e3);
         let before: Vec<f64> = before.collect();

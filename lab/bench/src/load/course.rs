@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use crate::loopback::Disturbance;
 
-/// Longest warm-up. Chosen by us: estimates and caches settle in a tenth of it.
+/// Maximum warm-up. Chosen by us: estimates and caches settle in a tenth of it.
 const MAX_WARM: Duration = Duration::from_secs(1);
 
-/// Longest time after a disturbance that is added to a run.
+/// Maximum extension of a run after a disturbance.
 const MAX_EXTENSION: Duration = Duration::from_secs(60);
 
-/// Fixed part of the time within which a contender should recover. Source: the goal that was set for apus, 100 ms and
-/// 1.5 times the time to drain what has queued.
+/// Fixed part of the expected recovery time. Source: the goal set for apus, 100 ms plus 1.5 times
+/// the time to drain the backlog.
 const RECOVERY_BASE: Duration = Duration::from_millis(100);
 const RECOVERY_FACTOR: f64 = 1.5;
 
-/// Time after the bound that a run goes on, so that a recovery at the bound is seen to last.
+/// How long a run continues after the bound, to confirm that a recovery at the bound lasts.
 const MARGIN: Duration = Duration::from_millis(500);
 
-/// Shortest window of recovery, and the short messages that should be due in one. Chosen by us: the median of 40 is
-/// within a tenth of the distribution.
+/// Minimum window of recovery, and the target number of short messages due in one. Chosen by us:
+/// the median of 40 is within a tenth of the distribution.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
 const WINDOW_MESSAGES: f64 = 40.0;
 
@@ -30,7 +30,7 @@ pub(super) struct Course {
     pub(super) warm: Duration,
     /// Time that counts.
     pub(super) measure: Duration,
-    /// When the disturbance begins, counted from the begin of the warm-up.
+    /// Start of the disturbance, relative to the start of the warm-up.
     pub(super) disturbance: Option<(Duration, Disturbance)>,
 }
 
@@ -53,14 +53,15 @@ impl Course {
     }
 }
 
-/// Returns the time after a disturbance within which a contender at this load should have recovered; `None` if it has no
-/// capacity to spare.
+/// Returns the expected upper bound of the recovery time at this load; `None` without spare
+/// capacity.
 pub(super) fn bound(disturbance: Disturbance, load: f64) -> Option<Duration> {
     let drain = disturbance.drain_time(load)?.as_secs_f64() * RECOVERY_FACTOR;
     RECOVERY_BASE.checked_add(Duration::try_from_secs_f64(drain).ok()?)
 }
 
-/// Returns the length of the windows of a load of `rate` requests per second, half of which are short.
+/// Returns the window length for a load of `rate` requests per second; half of the requests are
+/// short.
 pub(super) fn window(rate: f64) -> Duration {
     Duration::from_secs_f64(WINDOW_MESSAGES / (rate / 2.0)).max(MIN_WINDOW)
 }

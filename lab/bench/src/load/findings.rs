@@ -11,10 +11,10 @@ use apus_report::findings::{Findings, Part, Section};
 use apus_report::result::{Outcome, Ratio, Table, named, rounded, short};
 use apus_testbed::error::Error;
 
-/// What was asked for, and what follows from it.
+/// Options, and values derived from them.
 pub(super) struct Setup<'a> {
     pub(super) options: &'a Options,
-    /// The contender of whose capacity the load is a share, and its capacity.
+    /// The contender that defines the full load, and its capacity.
     pub(super) base: (String, f64),
     pub(super) load: LoadPhase,
 }
@@ -66,7 +66,7 @@ pub(super) fn findings(setup: &Setup<'_>, contenders: &[Contender]) -> Result<Fi
 }
 
 impl Setup<'_> {
-    /// Returns the options and what follows from them.
+    /// Returns the options and the values derived from them.
     fn config(&self, contenders: &[Contender]) -> Map<String, Value> {
         let Self { options, base: (base, capacity), load } = self;
         let settings = contenders.iter().map(|each| (each.name.clone(), json!(each.settings)));
@@ -104,7 +104,7 @@ impl Setup<'_> {
         )
     }
 
-    /// Returns what the figures mean.
+    /// Returns an explanation of the figures.
     fn explanation(&self) -> Result<Vec<String>, Error> {
         let Self { options, base: (base, capacity), load } = self;
         let workload = options.sizes.check()?;
@@ -153,7 +153,8 @@ impl Setup<'_> {
     }
 }
 
-/// Returns the short messages of every other contender divided by ours, and our capacity divided by theirs.
+/// Returns ratios to apus of every other contender: its short messages divided by those of apus,
+/// and the capacity of apus divided by its capacity.
 fn ratios(contenders: &[Contender]) -> Vec<(String, Ratio)> {
     let Some(ours) = contenders.iter().find(|each| each.name == OURS) else { return Vec::new() };
     let mut ratios = Vec::new();
@@ -173,7 +174,7 @@ fn ratios(contenders: &[Contender]) -> Vec<(String, Ratio)> {
     ratios
 }
 
-/// Returns how steady the contenders were with all requests outstanding, if that was asked for.
+/// Returns the contenders' steadiness with all requests outstanding, if requested.
 fn hold(contenders: &[Contender]) -> Option<Table> {
     let line = |each: &Contender| {
         let [median, least] = each.hold_in_words()?;
@@ -185,7 +186,7 @@ fn hold(contenders: &[Contender]) -> Option<Table> {
     (!lines.is_empty()).then(|| Table::new("all requests outstanding", header, lines))
 }
 
-/// Returns the recoveries, if a disturbance was asked for.
+/// Returns the recoveries, if a disturbance was requested.
 fn recovery(contenders: &[Contender], recoveries: &[Option<Recoveries>]) -> Option<Table> {
     let line = |(each, found): (&Contender, &Option<Recoveries>)| {
         let found = found.as_ref()?;

@@ -83,7 +83,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// Names the first option that is out of range, and a value that is not.
+    /// Names the first option that is out of range, and a valid value.
     pub fn check(&self) -> Result<(), Error> {
         self.sizes.check()?;
         check_load(self.load)?;
@@ -101,7 +101,7 @@ impl Options {
         self.repetition.check()
     }
 
-    /// Returns what happens once in each run.
+    /// Returns the disturbance of each run, if any.
     pub(super) fn disturbance(&self) -> Option<Disturbance> {
         self.stall.map(Disturbance::Stall).or_else(|| self.burst.map(Disturbance::Burst))
     }

@@ -18,10 +18,10 @@ use apus_testbed::machine::Cores;
 use apus_testbed::process::Spawner;
 use apus_testbed::repeat::Repeater;
 
-/// Longest measured time of one measurement of capacity.
+/// Maximum duration of one capacity measurement.
 const MAX_CAPACITY: Duration = Duration::from_secs(1);
 
-/// Least number of measurements of capacity: the load depends on their median.
+/// Minimum number of capacity measurements: the load depends on their median.
 const MIN_CAPACITY_RUNS: usize = 3;
 
 /// Runs all phases.
@@ -89,7 +89,7 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
     Ok(findings)
 }
 
-/// Returns the contenders that take part on the path.
+/// Returns the participating contenders of the path.
 fn selected(options: &Options) -> Result<Vec<Box<dyn Transport>>, Error> {
     let Path::Loopback = options.path;
     let mut contenders = loopback::contenders();

@@ -1,30 +1,33 @@
-//! Recovery: how long after a disturbance the median of short messages is back.
+//! Recovery: time from a disturbance until the median of short messages is back to normal.
 //!
-//! Messages belong to the window in which they were due: what queued during the disturbance has to drain before
-//! requests that are due later are fast again.
+//! Messages belong to the window in which they were due: the backlog of the disturbance must drain
+//! before later requests are fast again.
 
 use std::ops::Range;
 
 use crate::loopback::Window;
 
-/// Factor of the median before the disturbance up to which the median counts as back. Source: the goal that was set for
-/// apus.
+/// Maximum ratio to the median before the disturbance that counts as recovered. Source: the goal
+/// set for apus.
 const BACK: f64 = 1.5;
 
-/// Windows whose median must be low for a recovery, and again in as many that follow. Chosen by us: a contender that
-/// oscillates has not recovered, and a single slow window under load is no relapse.
+/// Number of windows with a low median that make a recovery; the same number of following windows
+/// must confirm it. Chosen by us: a contender that oscillates has not recovered, and a single slow
+/// window under load is no relapse.
 const SPAN: usize = 10;
 
-/// What was found around one disturbance. Times are in nanoseconds.
+/// Observations around one disturbance. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Recovery {
     /// Median before the disturbance.
     pub(super) before: u64,
-    /// Time from the end of the disturbance to the first window that is fast again; `None` if there is none in the run.
+    /// Time from the end of the disturbance to the first fast window; `None` if the run has no such
+    /// window.
     pub(super) after: Option<u64>,
 }
 
-/// Returns the recovery from a disturbance, given windows of `length`. `None` if nothing was completed before it.
+/// Returns the recovery from a disturbance, given windows of `length`. `None` if no message was
+/// completed before it.
 pub(super) fn recovery(
     windows: &[Window],
     length: u64,
@@ -45,8 +48,8 @@ pub(super) fn recovery(
     Some(Recovery { before, after })
 }
 
-/// Returns the median of the windows' medians; windows without a median are slower than all others. `None` if half of
-/// the windows have no median, or there is no window.
+/// Returns the median of the windows' medians; windows without a median are slower than all others.
+/// `None` if half of the windows have no median, or without windows.
 fn median<'a>(windows: impl Iterator<Item = &'a Window>) -> Option<u64> {
     let mut medians: Vec<u64> = windows.map(|window| window.p50.unwrap_or(u64::MAX)).collect();
     medians.sort_unstable();

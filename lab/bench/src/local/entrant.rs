@@ -8,13 +8,13 @@ use crate::contenders::contender::Contender;
 use apus_measure::exchange::{Calls, Exchange, Path};
 use apus_measure::plan::Replies;
 
-/// The row of the faster kind of unix socket, figure by figure: what careful users have.
+/// The row of the faster kind of unix socket, figure by figure, as careful users would choose.
 pub(super) const UNIX: &str = "unix";
 
 /// The kinds of unix sockets.
 pub(super) const KINDS: [Entrant; 2] = [Entrant::Stream, Entrant::Packets];
 
-/// A way for messages between two processes of one host.
+/// A path for messages between two processes of one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Entrant {
     /// Endpoints through shared memory.
@@ -52,7 +52,7 @@ impl Entrant {
         only.is_empty() || only.iter().any(named)
     }
 
-    /// As results show it.
+    /// Name in results.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Local => "apus-local",
@@ -65,7 +65,7 @@ impl Entrant {
         }
     }
 
-    /// Returns how one client and one server exchange messages.
+    /// Returns the contender for one client and one server.
     pub(super) fn contender(self, calls: Calls) -> Box<dyn Contender> {
         let replies = match calls {
             Calls::OneByOne => Replies::Echo,
@@ -85,14 +85,14 @@ impl Entrant {
         }
     }
 
-    /// Returns whether a server of this kind takes many clients. A bare pair has one by its nature, and an event loop
-    /// over sockets that keep messages apart is nothing that anybody has.
+    /// Returns whether a server of this kind supports many clients. A bare pair has exactly one,
+    /// and event loops over SOCK_SEQPACKET sockets are not used in practice.
     pub(super) const fn takes_clients(self) -> bool {
         !matches!(self, Self::Pair | Self::Bare | Self::Packets)
     }
 
-    /// Returns whether several workers of this kind run at a time. A bare exchange only spins, and workers may share
-    /// cores.
+    /// Returns whether several workers of this kind run at a time. A bare exchange only spins, and
+    /// workers may share cores.
     pub(super) const fn takes_workers(self) -> bool {
         !matches!(self, Self::Bare)
     }

@@ -1,23 +1,26 @@
 //! The local experiment: messages between processes of one host.
 //!
-//! An endpoint through shared memory beside what users have: unix sockets, TCP on loopback, and the same endpoint
-//! over UDP. Below it is a bare pair of `apus-local`, which shows what the endpoint adds.
+//! An endpoint through shared memory, compared with the usual alternatives: unix sockets, TCP on
+//! loopback, and the same endpoint over UDP. A bare pair of `apus-local`, the layer below, shows
+//! the cost of the endpoint.
 //!
 //! ```text
-//!   sizes     one client, one server: one request at a time → latency; many outstanding → rate, or throughput of
-//!             large messages
-//!   workers   1, 2, 4 … N at a time, each with a connection of its own: in one task (as unix1 of
+//!   sizes     one client, one server: one request at a time → latency;
+//!             many outstanding → rate, or throughput of large messages
+//!   workers   1, 2, 4 … N at a time, each with a separate connection: in one task (like unix1 of
 //!             will-it-scale), and as a ping-pong between two tasks
 //!   clients   1, 2, 4 … N clients of one server: rate, latency, and fairness
 //! ```
 //!
-//! Every side is a process of its own, on a core of its own as long as there are enough. All contenders wait in the
-//! same way. Inside one run they take turns, each with fresh processes, and from run to run another one begins.
+//! Every side is a separate process, on a separate core while cores are available. All contenders
+//! use the same poll mode. Within one run they are measured one after the other, each with fresh
+//! processes; the first contender changes from run to run.
 //!
 //! # Small and large
 //!
-//! A message of [`Options::LARGE`] bytes is large: [`Options::LARGE_OUTSTANDING`] of them are outstanding, and
-//! what counts is their bytes, so they get short replies, as in `bench throughput`. Smaller ones are echoed.
+//! A message of [`Options::LARGE`] bytes is large: [`Options::LARGE_OUTSTANDING`] of them are
+//! outstanding, and their bytes count, so they get short replies, as in `bench throughput`. Smaller
+//! messages are echoed.
 
 mod entrant;
 mod one_task;
@@ -50,12 +53,12 @@ impl Experiment for Options {
 ///
 /// # Errors
 ///
-/// An option does not fit, or a contender failed.
+/// An option is invalid, or a contender failed.
 pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
 
-/// Does one side's work in an agent.
+/// Runs one side in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     sides::agent(task, control)
 }

@@ -1,9 +1,10 @@
 //! Both ends of a connection in one task.
 //!
-//! As in `unix1_processes` of will-it-scale, a byte is written at one end and read at the other, by the same task. No task
-//! waits and none is woken, so the figure is the cost of the path itself, and of what several such tasks at a time share:
-//! locks, counters, cache lines. Here each byte is answered by another one, because calls have responses; each way counts
-//! as a message, so that a figure counts the same as in `unix1`.
+//! As in `unix1_processes` of will-it-scale, a byte is written at one end and read at the other, by
+//! the same task. No task waits or is woken, so the figure is the cost of the path itself, and of
+//! resources shared by concurrent tasks: locks, counters, cache lines. Here each byte is answered
+//! with another byte, because calls have responses; each direction counts as a message, so that
+//! figures are comparable with `unix1`.
 
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -26,10 +27,11 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Exchanges between two readings of the clock. Chosen by us: the cost of a reading disappears among them.
+/// Exchanges between two readings of the clock. Chosen by us: the cost of a reading disappears
+/// among them.
 const EXCHANGES: u64 = 64;
 
-/// Writes and reads for the time that the plan gives.
+/// Writes and reads for the plan's duration.
 pub(super) fn run(entrant: Entrant, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
     match entrant {
         Entrant::Stream => streams(unix::socket::pair(UnixKind::Stream)?, plan, stop),
@@ -44,7 +46,7 @@ pub(super) fn run(entrant: Entrant, plan: &Plan, stop: &Stop) -> Result<Side, Er
     }
 }
 
-/// Returns both ends of a TCP connection; `None` if the side is to stop.
+/// Returns both ends of a TCP connection; `None` if the side must stop.
 fn connection(stop: &Stop) -> Result<Option<(OwnedFd, OwnedFd)>, Error> {
     let settings = Settings::LOOPBACK;
     let (listener, address) = socket::listen_at(Ipv4Addr::LOCALHOST.into(), &settings)?;
@@ -52,7 +54,7 @@ fn connection(stop: &Stop) -> Result<Option<(OwnedFd, OwnedFd)>, Error> {
     Ok(accept(&listener, stop)?.map(|server| (client, server)))
 }
 
-/// Calls `exchange`, which sends a byte there and another one back.
+/// Calls `exchange`, which sends a byte in each direction.
 fn measure(
     plan: &Plan,
     stop: &Stop,
@@ -125,7 +127,7 @@ fn endpoints(path: Path, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
     }
     match measure(plan, stop, exchange) {
         Err(_) if stop.is_asked() => Ok(Side::default()),
-        // Each call is a message there and one back.
+        // Each call is one message in each direction.
         measured => measured.and_then(|side| {
             path::check(path, &client, side.messages / 2)?;
             Ok(side)

@@ -69,20 +69,22 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Bytes from which on a message is large. Chosen by us: the most that one call takes from a stream.
+    /// Minimum length of a large message. Chosen by us: the maximum that one call reads from a
+    /// stream.
     pub const LARGE: usize = 64 << 10;
 
-    /// Most outstanding large messages, as in `bench throughput`.
+    /// Maximum outstanding large messages, as in `bench throughput`.
     pub const LARGE_OUTSTANDING: usize = 8;
 
-    /// Most workers, and most clients. Chosen by us: more than the largest hosts have cores.
+    /// Maximum number of workers and of clients. Chosen by us: more than the cores of the largest
+    /// hosts.
     const MOST: usize = 1024;
 
     /// Checks that each value is in its range.
     ///
     /// # Errors
     ///
-    /// Names the first option that is out of range, and a value that is not.
+    /// Names the first option that is out of range, and a valid value.
     pub fn check(&self) -> Result<(), Error> {
         let range = self.sizes.iter().all(|size| (1..=Plan::LARGEST).contains(size));
         require(
@@ -103,7 +105,7 @@ impl Options {
         self.repetition.check()
     }
 
-    /// Returns the counts up to `most` that are measured: 1, 2, 4 and so on, and `most`.
+    /// Returns the measured counts up to `most`: 1, 2, 4 and so on, and `most`.
     pub(super) fn counts(most: Option<usize>) -> Vec<usize> {
         let Some(most) = most else { return Vec::new() };
         let doubled = std::iter::successors(Some(1), |count| Some(count * 2));

@@ -21,8 +21,8 @@ use apus_testbed::machine::Cores;
 use apus_testbed::process::{Crew, Spawner, Task};
 use apus_testbed::repeat::Repeater;
 
-/// Time between the notice of the common start and the start. Chosen by us: notifying one agent takes a tenth of a
-/// millisecond.
+/// Time from the announcement of the common start to the start. Chosen by us: notifying one agent
+/// takes a tenth of a millisecond.
 const LEAD: Duration = Duration::from_millis(50);
 
 /// The experiment on a host.
@@ -71,12 +71,12 @@ fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, 
     if entrants.is_empty() { Err(none_left(notes)) } else { Ok(entrants) }
 }
 
-/// Returns why it cannot take part with messages of that size, if so.
+/// Returns the reason why it cannot take part with messages of that size, if any.
 fn sits_out(entrant: Entrant, size: usize, options: &Options) -> Option<String> {
     entrant.contender(Calls::OneByOne).exclusion(&options.plan(size, 1, options.repetition.poll))
 }
 
-/// Returns what is said if there are more tasks at a time than cores.
+/// Returns the note about more concurrent tasks than cores, if needed.
 fn crowded(workers: &[usize], clients: &[usize]) -> Option<String> {
     let tasks = workers.iter().map(|count| 2 * count).chain(clients.iter().map(|count| count + 1));
     let most = tasks.max().filter(|tasks| !Cores::suffice_for(*tasks))?;
@@ -87,7 +87,7 @@ fn crowded(workers: &[usize], clients: &[usize]) -> Option<String> {
 }
 
 impl Bench<'_> {
-    /// Returns everything once. Another contender begins each run.
+    /// Measures everything once. The first contender changes from run to run.
     fn run(&self, run: usize, workers: &[usize], clients: &[usize]) -> Result<Run, Error> {
         let options = self.options;
         let sizes = options.sizes.iter();
@@ -120,7 +120,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Returns what was measured of each contender, in the order of the rows; `None` if it sat out, or was lost.
+    /// Returns the measurements of each contender, in row order; `None` if it sat out, or was lost.
     fn turns<T>(
         &self,
         run: usize,
@@ -140,7 +140,7 @@ impl Bench<'_> {
         Ok(results)
     }
 
-    /// Returns one client and one server: one message at a time, then many.
+    /// Measures one client and one server: one message at a time, then many.
     fn at_size(&self, entrant: Entrant, size: usize) -> Result<Figures, Error> {
         let large = Options::is_large(size);
         let poll = self.options.repetition.poll;
@@ -166,7 +166,8 @@ impl Bench<'_> {
         Figures::of_workers(&alone, &apart.clients).checked(entrant)
     }
 
-    /// Measures `count` clients of one server, which together have as many outstanding messages as one has otherwise.
+    /// Measures `count` clients of one server, with the outstanding messages of a single client in
+    /// total.
     fn clients(&self, entrant: Entrant, count: usize) -> Result<Figures, Error> {
         let calls = Calls::Many(Replies::Echo);
         let size = self.options.sizes[0];
@@ -177,7 +178,7 @@ impl Bench<'_> {
         let core = Cores::choose().server;
         let mut server = self.host.start(task(&format!("{name} server"), core, details))?;
         let role = Role::Client(server.address()?);
-        // The server has a core for itself.
+        // The server has a dedicated core.
         let plan = Plan { poll: self.poll_of(count + 1), ..plan };
         let clients = (0..count).map(|index| {
             let details = details_of(entrant, calls, &plan, role, count > 1);
@@ -212,7 +213,7 @@ impl Bench<'_> {
         Ok(Observed { clients, servers: servers.results(Duration::ZERO).all()? })
     }
 
-    /// Returns what agents saw that do the same at the same time.
+    /// Returns the observations of agents that run the same task concurrently.
     fn together(&self, tasks: impl Iterator<Item = Task>, plan: &Plan) -> Result<Vec<Side>, Error> {
         let mut crew = Crew::start(tasks.map(|task| (self.host.clone(), task)))?;
         let count = crew.len();
@@ -222,7 +223,8 @@ impl Bench<'_> {
         crew.results(LEAD + plan.duration()).all()
     }
 
-    /// Returns how `tasks` tasks wait: one that spins on a core that others need keeps them from answering.
+    /// Returns the poll mode of `tasks` tasks: a task that spins on a shared core keeps the others
+    /// from answering.
     fn poll_of(&self, tasks: usize) -> PollMode {
         if Cores::suffice_for(tasks) { self.options.repetition.poll } else { PollMode::Block }
     }

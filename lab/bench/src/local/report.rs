@@ -14,7 +14,7 @@ use apus_report::stats::Spread;
 /// Figures of a row that all runs have a value for.
 const FIGURES: [&str; 5] = ["p50_us", "p99_us", "krps", "gbps", "kops"];
 
-/// Figures that are compared, by their names in ratios.
+/// Compared figures, with their names in ratios.
 const COMPARED: [(&str, &str); 4] =
     [("p50", "p50_us"), ("krps", "krps"), ("gbps", "gbps"), ("kops", "kops")];
 
@@ -55,7 +55,7 @@ fn settings(entrants: &[Entrant]) -> Value {
     Value::Object(settings)
 }
 
-/// Returns which kind of unix socket the figures of their common row come from.
+/// Returns the note that names the kind of unix socket behind each figure of the common row.
 fn which_kind(measured: &Measurements<'_>) -> Option<String> {
     let unix = measured.lines.iter().find(|line| line.of.len() > 1)?;
     let kinds =
@@ -71,7 +71,7 @@ fn which_kind(measured: &Measurements<'_>) -> Option<String> {
     Some(format!("{UNIX} is the faster kind in each run, mostly: {}", found.join(", ")))
 }
 
-/// Returns the row of a line; `None` if everything of it was lost.
+/// Returns the row of a line; `None` if all its measurements were lost.
 fn row(measured: &Measurements<'_>, line: &Line) -> Option<Row> {
     let mut row = Row::new(line.name);
     for figure in FIGURES {
@@ -94,7 +94,7 @@ fn row(measured: &Measurements<'_>, line: &Line) -> Option<Row> {
     (!row.figures.is_empty()).then_some(row)
 }
 
-/// Returns one object for each size, or number: its figures, each with the least and the greatest value.
+/// Returns one object for each size, or number: its figures, each with minimum and maximum.
 fn details(
     key: &str,
     keys: &[usize],
@@ -115,7 +115,7 @@ fn details(
     keys.iter().enumerate().filter_map(object).collect()
 }
 
-/// Returns what apus is to each other one.
+/// Returns the ratios of apus to each other contender.
 fn ratios(measured: &Measurements<'_>) -> Vec<(String, Ratio)> {
     let ours = Entrant::Local.name();
     let Some(apus) = measured.lines.iter().find(|line| line.name == ours) else {

@@ -12,7 +12,8 @@ pub(super) struct Observed {
     pub(super) servers: Vec<Side>,
 }
 
-/// The results of one run: by size or number first, then by contender; `None` if one sat out, or was lost.
+/// The results of one run: by size or number first, then by contender; `None` if a contender sat
+/// out, or was lost.
 pub(super) struct Run {
     /// Number of the run, from 0.
     pub(super) number: usize,
@@ -25,8 +26,8 @@ pub(super) struct Run {
 pub(super) struct Figures(Vec<(&'static str, f64)>);
 
 impl Figures {
-    /// At one size: from the side that asked one by one, the one that asked many at a time, and what the server of
-    /// large messages received.
+    /// Figures at one size: from the client with one request at a time, the client with many, and
+    /// the server of large messages.
     pub(super) fn at_size(one: &Side, many: &Side, large: Option<&Side>) -> Self {
         let micros = |nanoseconds: u64| nanoseconds as f64 / 1e3;
         let mut figures = vec![
@@ -39,12 +40,12 @@ impl Figures {
         Self(figures)
     }
 
-    /// From tasks with both ends of a connection, and clients of ping-pongs.
+    /// Figures from tasks with both ends of a connection, and from clients of ping-pongs.
     pub(super) fn of_workers(alone: &[Side], clients: &[Side]) -> Self {
         Self(vec![("kops", total(alone)), ("krps", total(clients))])
     }
 
-    /// From clients of the same server.
+    /// Figures from clients of the same server.
     pub(super) fn of_clients(clients: &[Side]) -> Self {
         let worst = clients.iter().map(|client| client.latency.p99).max().unwrap_or_default();
         let rates: Vec<f64> = clients.iter().map(thousands).collect();
@@ -61,7 +62,7 @@ impl Figures {
     ///
     /// # Errors
     ///
-    /// A side completed nothing in the time that counts.
+    /// A side completed no message in the counting window.
     pub(super) fn checked(self, entrant: Entrant) -> Result<Self, Error> {
         if self.0.iter().all(|(_, value)| value.is_finite()) {
             return Ok(self);
@@ -84,7 +85,7 @@ fn total(sides: &[Side]) -> f64 {
     sides.iter().map(thousands).sum()
 }
 
-/// A row, or a column of a table: contenders by their indices, of which the better one counts, figure by figure.
+/// A row, or a column of a table: indices of contenders; the better one counts, figure by figure.
 pub(super) struct Line {
     pub(super) name: &'static str,
     pub(super) of: Vec<usize>,
@@ -123,8 +124,8 @@ pub(super) struct Measurements<'a> {
 }
 
 impl Measurements<'_> {
-    /// Returns a figure of a line at the size with that index: one value for each run that has one, with the number of the
-    /// run. `None` if no run has one.
+    /// Returns a figure of a line at the size with that index: one value for each run that has the
+    /// figure, with the run's number. `None` if no run has it.
     pub(super) fn at_size(&self, size: usize, line: &Line, name: &str) -> Option<Values> {
         self.series(line, name, |run| &run.sizes[size])
     }

@@ -19,7 +19,7 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// The kind of task that [`agent`] does.
+/// The job of [`agent`].
 pub(crate) const JOB: &str = "local";
 
 /// The details of an agent's task. Its result is a [`Side`].
@@ -29,7 +29,7 @@ pub(super) struct Details {
     pub(super) calls: Calls,
     pub(super) plan: Plan,
     pub(super) role: Role,
-    /// Whether others do the same, and all begin at a common instant.
+    /// Whether other agents run the same task, with a common start.
     pub(super) together: bool,
 }
 
@@ -42,11 +42,11 @@ pub(super) enum Role {
     ServerOfMany,
     /// A client of the server there.
     Client(SocketAddr),
-    /// Both, in one task.
+    /// Both sides in one task.
     Both,
 }
 
-/// Does one side's work.
+/// Runs one side.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let malformed = |error| Error::Peer(format!("a malformed task: {error}"));
     let details: Details = serde_json::from_value(task.details.clone()).map_err(malformed)?;
@@ -64,7 +64,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     Ok(json!(side))
 }
 
-/// Echoes the messages of many clients in one thread. An endpoint does that anyway; with sockets it is epoll.
+/// Echoes the messages of many clients in one thread. Endpoints do so by design; sockets use epoll.
 fn serve_many(
     entrant: Entrant,
     calls: Calls,

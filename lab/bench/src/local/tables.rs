@@ -38,8 +38,8 @@ pub(super) fn tables(measured: &Measurements<'_>) -> Vec<Table> {
     tables
 }
 
-/// Returns a table with a line for each of `keys` and a column for each contender that has a value; `None` without
-/// values.
+/// Returns a table with a line for each of `keys` and a column for each contender with values;
+/// `None` without values.
 fn table_of(
     title: &str,
     key: &str,

@@ -29,7 +29,8 @@ const UNLOADED: Duration = Duration::from_millis(400);
 /// Warm-up of closed loops.
 const WARM: Duration = Duration::from_millis(100);
 
-/// Time from the order to begin a load to its begin: enough for the order to arrive on a busy machine.
+/// Time from the start order of a load to its start: enough for the order to arrive on a busy
+/// machine.
 const LEAD: Duration = Duration::from_millis(20);
 
 /// The contenders on a host.
@@ -43,7 +44,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) repeater: Repeater,
 }
 
-/// What one phase of one contender found.
+/// Measurements of one phase of one contender.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured<T> {
     /// Number of the run, from 0.
@@ -52,13 +53,13 @@ pub(crate) struct Measured<T> {
     /// Counters of both sides, warm-up included.
     pub(crate) client: Counters,
     pub(crate) server: Counters,
-    /// The disturbance, in nanoseconds since the load began.
+    /// The disturbance, in nanoseconds since the start of the load.
     pub(crate) disturbed: Option<Range<u64>>,
 }
 
 impl Bench<'_> {
-    /// Returns the base of all slowdowns: the least time of each size over all contenders. `None` if no contender has
-    /// shown its times.
+    /// Returns the base of all slowdowns: the minimum time of each size over all contenders. `None`
+    /// if no contender has results.
     pub(crate) fn scale(&self) -> Result<Option<Scale>, Error> {
         let mut best: BTreeMap<u32, u64> = BTreeMap::new();
         for contender in &self.contenders {
@@ -80,7 +81,8 @@ impl Bench<'_> {
         }))
     }
 
-    /// Returns the requests per second that each contender completes in each run with `outstanding` requests.
+    /// Returns the requests per second that each contender completes in each run with `outstanding`
+    /// requests.
     pub(crate) fn capacity(
         &self,
         runs: usize,
@@ -98,7 +100,8 @@ impl Bench<'_> {
         })
     }
 
-    /// Returns the requests that each contender completes in each second of each run with `outstanding` requests.
+    /// Returns the requests that each contender completes in each second of each run with
+    /// `outstanding` requests.
     pub(crate) fn hold(
         &self,
         runs: usize,
@@ -112,8 +115,8 @@ impl Bench<'_> {
         })
     }
 
-    /// Returns all runs of each contender under load, with the disturbance that begins at an instant of the load. Each
-    /// run draws other messages.
+    /// Returns all runs of each contender under load, with the disturbance that starts at an
+    /// instant of the load. Each run draws different messages.
     pub(crate) fn loads(
         &self,
         runs: usize,
@@ -123,8 +126,8 @@ impl Bench<'_> {
         self.rounds(runs, "load", |name, run| self.load(name, run, load, disturbance))
     }
 
-    /// Returns what `measure` finds of each contender, without the runs that are lost. Another contender begins each
-    /// run.
+    /// Returns the results of `measure` for each contender, without lost runs. The first contender
+    /// changes from run to run.
     fn rounds<T>(
         &self,
         runs: usize,
@@ -145,7 +148,7 @@ impl Bench<'_> {
         Ok(found)
     }
 
-    /// Returns a phase that begins by itself.
+    /// Measures a phase that needs no start order.
     fn closed<T: DeserializeOwned>(
         &self,
         contender: &str,
@@ -221,7 +224,7 @@ impl Bench<'_> {
     }
 }
 
-/// Stops the server's process at `begin` for a time, and returns the instants at which that happened.
+/// Stops the server's process at `begin` for a time, and returns the actual interval.
 fn interrupt(
     server: &mut Agent,
     client: &mut Agent,

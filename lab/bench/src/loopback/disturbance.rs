@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What happens once during a load.
+/// A disturbance during a load; it occurs once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Disturbance {
     /// The server's process is stopped for this time.
@@ -32,9 +32,9 @@ impl Disturbance {
         }
     }
 
-    /// Returns how long the spare capacity needs for the requests that have queued when the disturbance ends, at a load
-    /// that is `load` of the capacity: `S·L/(1-L)` after a stall of S, `(kL-1)·T/(1-L)` after a burst of k for T. `None`
-    /// if nothing is spare.
+    /// Returns the time that the spare capacity needs to drain the backlog at the end of the
+    /// disturbance, at the share `load` of the capacity: `S·L/(1-L)` after a stall of S,
+    /// `(kL-1)·T/(1-L)` after a burst of k for T. `None` without spare capacity.
     pub(crate) fn drain_time(self, load: f64) -> Option<Duration> {
         let queued = match self {
             Self::Stall(stall) => stall.as_secs_f64() * load,
@@ -48,9 +48,11 @@ impl Disturbance {
 }
 
 impl Burst {
-    /// Returns when a request is due that would be due at `nominal` without the burst, which begins at `begin`.
+    /// Returns the due time of a request that would be due at `nominal` without the burst; the
+    /// burst starts at `begin`.
     ///
-    /// Arrivals stay Poisson and depend on the seed alone: time passes `factor` times as fast during the burst.
+    /// Arrivals stay Poisson and depend on the seed alone: time passes `factor` times as fast
+    /// during the burst.
     pub(crate) fn due(&self, begin: Duration, nominal: Duration) -> Duration {
         let Some(late) = nominal.checked_sub(begin) else { return nominal };
         let inside = late.div_f64(self.factor);
@@ -83,7 +85,7 @@ impl fmt::Display for Burst {
 ///
 /// # Errors
 ///
-/// Says what a time looks like.
+/// Describes the format of a time.
 pub(crate) fn parse_period(text: &str) -> Result<Duration, String> {
     let problem = || "a time is a number with `ms` or `s`; try 200ms".to_owned();
     let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {

@@ -1,14 +1,14 @@
 //! One client and one server of each transport over loopback, with the messages of a workload.
 //!
-//! Path: UDP or TCP over the loopback interface, without shared memory. The processors are the bottleneck, no link is.
-//! Called by the experiment `load`.
+//! Path: UDP or TCP over the loopback interface, without shared memory. The bottleneck is the
+//! processors, not a link. Called by the experiment `load`.
 //!
 //! ```text
 //!   Bench ── measure ──▶ server agent, client agent    fresh processes for each phase
 //!     unloaded   one request at a time, each size    → best possible time of each size
 //!     capacity   `n` requests always outstanding       → requests completed per second
 //!     hold       the same for a long time              → requests completed in each second
-//!     load       open loop, or disturbed on request  → slowdowns, and what was completed
+//!     load       open loop, or disturbed on request  → slowdowns, and completed requests
 //! ```
 
 mod bench;
@@ -28,7 +28,7 @@ use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 use serde_json::Value;
 
-/// Does one side's work in an agent.
+/// Runs one side in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     sides::agent(task, control)
 }

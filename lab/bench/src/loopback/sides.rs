@@ -24,7 +24,7 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Begin, Control, NO_ADDRESS, Task};
 
-/// The kind of task that [`agent`] does.
+/// The job of [`agent`].
 pub(crate) const JOB: &str = "loopback";
 
 /// Returns the contenders.
@@ -58,7 +58,7 @@ pub(super) enum Side {
     Client(Box<ClientSide>),
 }
 
-/// Counters of a transport at one side by name, warm-up included. Only apus has any.
+/// Counters of a transport at one side by name, warm-up included. Only apus has counters.
 pub(crate) type Counters = BTreeMap<String, u64>;
 
 /// The result of a client.
@@ -96,7 +96,7 @@ pub(super) enum Phase {
     Capacity { outstanding: u32, warm: Duration, measure: Duration },
     /// Requests completed in each second. Result: their numbers.
     Hold { outstanding: u32, warm: Duration, seconds: u32 },
-    /// Slowdown under load. The client is ready once it has connected, and begins at the parent's
+    /// Slowdown under load. The client is ready once it has connected, and starts on the parent's
     /// order. Result: [`LoadResult`].
     Load(LoadPhase),
 }
@@ -110,12 +110,12 @@ pub(crate) struct LoadPhase {
     pub(crate) warm: Duration,
     /// Time that counts.
     pub(crate) measure: Duration,
-    /// Connections of a transport that needs one for each outstanding request; further requests wait, and their
-    /// latency includes the wait.
+    /// Connections of a transport that needs one for each outstanding request; further requests
+    /// wait, and their latency includes the wait.
     pub(crate) connections: u32,
-    /// A burst, and the time since the load began at which it begins.
+    /// A burst, and its start relative to the start of the load.
     pub(crate) burst: Option<(Duration, Burst)>,
-    /// Length of the windows of the result; there are none without it.
+    /// Length of the result's windows; without it, the result has no windows.
     pub(crate) window: Option<Duration>,
     /// The base of slowdowns.
     pub(crate) scale: Scale,
@@ -129,19 +129,19 @@ pub(crate) struct LoadResult {
     pub(crate) kept_up: f64,
     /// Requests that were never completed.
     pub(crate) errors: u64,
-    /// Short messages by the time at which they were due, from the begin of the load.
+    /// Short messages by due time, relative to the start of the load.
     pub(crate) windows: Vec<Window>,
 }
 
-/// Most outstanding requests of a transport that needs no connection for each: half as many as an endpoint of apus has
-/// room for by default. A server that is further behind has failed.
+/// Maximum outstanding requests of a transport that needs no connection for each: half of the
+/// default limit of an apus endpoint. A server that is further behind has failed.
 const MAX_OUTSTANDING: u32 = 32_768;
 
-/// Time for which a client waits for replies after the last request was due. Chosen by us: a queue that takes longer
-/// grows without end.
+/// How long a client waits for replies after the last request was due. Chosen by us: a queue that
+/// takes longer grows without bound.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// Does one side's work.
+/// Runs one side.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let malformed = |what: String| Error::Peer(format!("a malformed task: {what}"));
     let details: Details = serde_json::from_value(task.details.clone())
@@ -160,7 +160,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     }
 }
 
-/// Opens a server, reports its address, and serves until it has to stop.
+/// Opens a server, reports its address, and serves until it must stop.
 fn serve(
     contender: &dyn Transport,
     poll: PollMode,
@@ -175,7 +175,7 @@ fn serve(
 }
 
 impl ClientSide {
-    /// Connects, does the phase, and reads the counters.
+    /// Connects, runs the phase, and reads the counters.
     fn drive(
         &self,
         contender: &dyn Transport,
@@ -241,7 +241,8 @@ impl ClientSide {
         Ok(requests.map(move |(size, nominal)| Request { size, peer: 0, due: due(nominal) }))
     }
 
-    /// Applies the load, which begins at the instant `began`, with `limit` outstanding requests at most.
+    /// Applies the load, starting at the instant `began`, with at most `limit` outstanding
+    /// requests.
     fn load(
         &self,
         client: &mut dyn Client,

@@ -1,13 +1,13 @@
-//! What a reader has to know about runs that went wrong.
+//! Notes about runs with problems.
 
 use super::sides::GRACE;
 
-/// Below this share of the requests that were due, a contender did not keep up: its queue grew for as long as the load
-/// lasted. Chosen by us: far less than a hundredth is outstanding at the end.
+/// Below this share of completed due requests, a contender did not keep up: its queue grew
+/// throughout the load. Chosen by us: far less than a hundredth is outstanding at the end.
 const KEPT_UP: f64 = 0.97;
 
-/// Returns a sentence about the runs of contender `name` if `errors` requests were refused or not answered, or if it completed no
-/// more than the share `kept_up` of what was due in its worst run and that is too little.
+/// Returns a sentence about the runs of contender `name` if `errors` requests were refused or not
+/// answered, or if `kept_up`, the completed share of due requests in its worst run, is too low.
 pub(crate) fn trouble(name: &str, errors: u64, kept_up: f64) -> Option<String> {
     if errors > 0 {
         let grace = GRACE.as_secs();

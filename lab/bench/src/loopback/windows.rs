@@ -1,14 +1,14 @@
-//! Windows: how short messages fared in each stretch of a load, by the instant at which they were due.
+//! Windows: latencies of short messages in each interval of a load, by due time.
 
 use serde::{Deserialize, Serialize};
 
-/// The short messages that were due in one window.
+/// The short messages due in one window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Window {
     /// Number of short messages that were due.
     pub(crate) due: u32,
-    /// Median latency in nanoseconds; those that were never completed count as slower than all others. `None` if half of
-    /// the messages or more were not completed, or if none was due.
+    /// Median latency in nanoseconds; messages never completed count as slower than all others.
+    /// `None` if half of the messages or more were not completed, or if no message was due.
     pub(crate) p50: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ impl Windows {
         self.completed[index].push(latency);
     }
 
-    /// Returns the windows until `ends`, given the instants at which all messages were due, completed or not.
+    /// Returns the windows until `ends`, given the due times of all messages, completed or not.
     pub(super) fn finish(mut self, due: impl Iterator<Item = u64>, ends: u64) -> Vec<Window> {
         let count = ends.div_ceil(self.length) as usize;
         let mut windows = vec![Window { due: 0, p50: None }; count];

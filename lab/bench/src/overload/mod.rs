@@ -1,14 +1,15 @@
-//! The overload experiment: a server that is offered more than it can do.
+//! The overload experiment: a server with more requests than it can serve.
 //!
-//! A server that computes for a fixed time on each request, and a client that sends requests at random instants
-//! (Poisson), whether or not earlier ones are done: first less than the server can do, then several times as
-//! many. A client has patience: a reply that arrives too late is useless, although it cost work. The useful replies are
-//! the *goodput*. TCP does the same work beside it, at the same load, with as many threads.
+//! A server computes for a fixed time on each request, and a client sends requests at random
+//! instants (Poisson), whether or not earlier requests are complete: first below the server's
+//! capacity, then several times above it. Clients have limited patience: a reply that arrives too
+//! late is useless, although it cost work. The useful replies are the *goodput*. TCP does the same
+//! work for comparison, at the same load, with the same number of threads.
 //!
 //! ```text
-//!   capacity   a few requests always outstanding   → 1x = what apus completes
-//!   load       open loop at 0.25x … 4x, n runs     → goodput, latency of what was served, refused, dropped
-//!   idle       nothing for a second, then one      → processor time of an idle server, its first reply
+//!   capacity   a few requests always outstanding   → 1x = completed by apus
+//!   load       open loop at 0.25x … 4x, n runs     → goodput, latency, refused, dropped
+//!   idle       no request for a second, then one      → idle processor time, first reply
 //! ```
 
 mod options;
@@ -43,7 +44,7 @@ pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
 
-/// Does one side's work in an agent.
+/// Runs one side in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     sides::agent(task, control)
 }

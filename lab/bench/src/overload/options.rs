@@ -75,14 +75,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The load with which tails under overload are compared: busy, and with time to spare.
+    /// Reference load for tails under overload: busy, but below capacity.
     pub(super) const BUSY: f64 = 0.75;
 
     /// Checks that each value is in its range.
     ///
     /// # Errors
     ///
-    /// Names the first option that is out of range, and a value that is not.
+    /// Names the first option that is out of range, and a valid value.
     pub fn check(&self) -> Result<(), Error> {
         let size = (1..=Plan::LARGEST).contains(&self.size);
         require(
@@ -104,7 +104,7 @@ impl Options {
         self.repetition.check()
     }
 
-    /// Returns what a request costs the application.
+    /// Returns the application's cost of a request.
     pub(super) fn cost(&self) -> Duration {
         Duration::from_secs_f64(self.cost_us / 1e6)
     }

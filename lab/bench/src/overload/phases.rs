@@ -17,14 +17,14 @@ use apus_testbed::machine::Cores;
 use apus_testbed::process::{Spawner, Task};
 use apus_testbed::repeat::Repeater;
 
-/// Warm-up before anything counts. Chosen by us: a server that is offered several times its capacity has found out
-/// after some tens of milliseconds, and works off what it had accepted until then.
+/// Uncounted warm-up. Chosen by us: a server at several times its capacity detects the overload
+/// after some tens of milliseconds, and then works off the requests accepted until then.
 const WARM: Duration = Duration::from_millis(250);
 
 /// Duration of the measurement of capacity in each run.
 const CAPACITY: Duration = Duration::from_millis(250);
 
-/// The pause after which a server is woken, and how often in each run.
+/// Length of the pause before a server is woken, and number of pauses per run.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSES: usize = 3;
 
@@ -65,8 +65,8 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
 }
 
 impl Bench<'_> {
-    /// Returns everything once; `None` if the capacity, of which the loads are multiples, cannot be had. Another contender
-    /// begins each run.
+    /// Measures everything once; `None` if the capacity cannot be measured, since the loads are
+    /// multiples of it. The first contender changes from run to run.
     fn run(&self, run: usize) -> Result<Option<Run>, Error> {
         let count = self.contenders.len();
         let turns = || (0..count).map(|turn| (run + turn) % count);
@@ -121,7 +121,7 @@ impl Bench<'_> {
         self.repeater.attempt(row, &format!("{phase}, run {run}"), measure)
     }
 
-    /// Returns one phase of one contender, with fresh processes.
+    /// Measures one phase of one contender, with fresh processes.
     fn measure<T: DeserializeOwned>(
         &self,
         contender: usize,

@@ -35,7 +35,7 @@ pub(super) struct AtLoad {
     pub(super) served: Served,
 }
 
-/// A contender that had nothing to do for most of the time.
+/// A contender that was idle for most of the time.
 #[derive(Debug)]
 pub(super) struct Paused {
     /// Nanoseconds that each first request took.
@@ -51,19 +51,20 @@ impl Run {
 }
 
 impl LoadResult {
-    /// Returns the requests of which nothing was heard before the client left.
+    /// Returns the number of requests without any response before the client left.
     const fn dropped(&self) -> u64 {
         self.due - self.answered - self.refused - self.failed
     }
 }
 
 impl AtLoad {
-    /// Returns the requests per second that were answered in time.
+    /// Returns the number of requests per second answered in time.
     fn goodput(&self, seconds: f64) -> f64 {
         self.result.good as f64 / seconds
     }
 
-    /// Returns the microseconds that this percentile took; `None` if nothing was answered, which is not fast.
+    /// Returns this percentile in microseconds; `None` if no request was answered: 0 would look
+    /// fast.
     fn latency_us(&self, percentile: fn(&Percentiles) -> u64) -> Option<f64> {
         let latency = &self.result.latency;
         (latency.samples > 0).then(|| percentile(latency) as f64 / 1e3)
@@ -116,12 +117,12 @@ pub(super) fn at_load(load: f64, contender: usize, contenders: &[Box<dyn Transpo
     format!("{}load={load}", prefix(contender, &*contenders[contender]))
 }
 
-/// Returns the name of the row of a contender that has nothing to do for most of the time.
+/// Returns the row name of a contender that is idle for most of the time.
 pub(super) fn at_rest(contender: usize, contenders: &[Box<dyn Transport>]) -> String {
     format!("{}idle", prefix(contender, &*contenders[contender]))
 }
 
-/// Returns the rows of apus are what the experiment is about, and have no name before theirs.
+/// Returns the prefix of a contender's row names; empty for apus, the subject of the experiment.
 fn prefix(contender: usize, transport: &dyn Transport) -> String {
     if contender == 0 { String::new() } else { format!("{} ", transport.name()) }
 }
@@ -144,7 +145,7 @@ fn load_row(name: &str, options: &Options, runs: &[&AtLoad]) -> Row {
         .with_known("counters", counters(runs))
 }
 
-/// Returns what the server's transport counted in all runs, if it counts.
+/// Returns the counters of the server's transport over all runs, if it has counters.
 fn counters(runs: &[&AtLoad]) -> Option<Figure> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, count) in runs.iter().flat_map(|run| &run.served.counters) {
@@ -172,7 +173,7 @@ fn idle_row<'a>(name: &str, runs: impl Iterator<Item = &'a Paused>) -> Option<Ro
     })
 }
 
-/// Returns that nothing was answered at all, in how many of the runs.
+/// Returns a note with the number of runs in which no request was answered, if there were any.
 fn unanswered(name: &str, options: &Options, runs: &[&AtLoad]) -> Option<String> {
     let silent = runs.iter().filter(|run| run.result.answered == 0).count();
     let (count, patience) = (runs.len(), options.patience_ms);
@@ -184,15 +185,15 @@ fn unanswered(name: &str, options: &Options, runs: &[&AtLoad]) -> Option<String>
     })
 }
 
-/// Returns what the first failure was; being refused is none.
+/// Returns the first failure; a refusal does not count as one.
 fn why(name: &str, runs: &[&AtLoad]) -> Option<String> {
     let why = runs.iter().find_map(|run| run.result.why.as_deref());
     why.map(|why| format!("{name}: a call failed: {why}"))
 }
 
-/// Returns the goodputs, one per run, at the load where their median is greatest: the peak of the curve that is drawn.
-/// The greatest of each run would be the luckiest of eight tries, which no single one can keep up with. Goodputs have the
-/// numbers of their runs.
+/// Returns the goodputs, one per run, at the load with the highest median: the peak of the drawn
+/// curve. The maximum of each run would be the luckiest of eight tries, an unfair standard for a
+/// single one. Goodputs have the numbers of their runs.
 fn peak(curve: &[Vec<(usize, f64)>]) -> &[(usize, f64)] {
     let median = |goodputs: &Vec<(usize, f64)>| {
         Spread::over(&goodputs.iter().map(|(_, goodput)| *goodput).collect::<Vec<_>>()).median
@@ -256,7 +257,8 @@ fn against_load(outcome: &Outcome, heading: Heading<'_>, figure: &str, y: (&str,
     Plot::lines(heading, x, y, lines)
 }
 
-/// Goodput and tail at the greatest load, beside the best goodput and the tail of a busy server.
+/// Ratios of goodput and tail at the highest load to the best goodput and the tail of a busy
+/// server.
 fn ratios<'a>(
     options: &Options,
     contenders: &[Box<dyn Transport>],
@@ -282,7 +284,7 @@ fn ratios<'a>(
         let curve: Vec<Vec<(usize, f64)>> = (0..=last).map(goodputs).collect();
         compare(format!("{prefix}{most}x/peak"), curve[last].clone(), peak(&curve).to_vec());
         if let Some(busy) = busy {
-            // Only if something was answered in each run: nothing is not soon.
+            // Only if each run answered a request; otherwise there is no latency to compare.
             let tails = |load: usize| -> Option<Vec<(usize, f64)>> {
                 at(load).map(|(run, at)| Some((run, at.p99_us()?))).collect()
             };
@@ -325,7 +327,7 @@ mod tests {
         AtLoad { rate, result, served: Served { counters, ..Served::default() } }
     }
 
-    /// Returns what becomes of the load at four times the capacity: of apus, and of TCP.
+    /// Returns a run with these results at four times the capacity, for apus and for TCP.
     fn run(apus: AtLoad, tcp: AtLoad) -> Run {
         let idle = |first| {
             let served = Served { cpu: 3_000_000, elapsed: 3_000_000_000, ..Served::default() };

@@ -21,11 +21,10 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// The kind of task that [`agent`] does.
+/// The job of [`agent`].
 pub(crate) const JOB: &str = "overload";
 
-/// Returns the contenders, with a server of `threads` threads. TCP has as many connections, so that each thread has
-/// one.
+/// Returns the contenders, with a server of `threads` threads. TCP has one connection per thread.
 pub(super) fn contenders(threads: usize) -> [Box<dyn Transport>; 2] {
     let connections = if threads == 1 { Connections::One } else { Connections::Pool(threads) };
     let tcp = Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
@@ -89,31 +88,32 @@ pub(super) struct Served {
 pub(super) struct LoadResult {
     /// Requests that were due.
     pub(super) due: u64,
-    /// Those that were answered in time.
+    /// Requests answered in time.
     pub(super) good: u64,
-    /// Those that were answered, sooner or later, before the client had gone.
+    /// Requests answered before the client left, in time or late.
     pub(super) answered: u64,
-    /// Those that were refused.
+    /// Requests refused.
     pub(super) refused: u64,
-    /// Those that the transport gave up.
+    /// Requests abandoned by the transport.
     pub(super) failed: u64,
-    /// Nanoseconds from when a request was due to its reply, of those that were answered.
+    /// Latency of answered requests in nanoseconds, from due time to reply.
     pub(super) latency: Percentiles,
     /// The error of the first request that failed.
     pub(super) why: Option<String>,
 }
 
-/// Outstanding requests while capacity is measured, per thread of the server. Chosen by us: enough that it never waits.
+/// Outstanding requests while capacity is measured, per thread of the server. Chosen by us: enough
+/// that it never waits.
 const OUTSTANDING: u32 = 8;
 
-/// Most outstanding requests in an open loop; further ones wait in the client, and their latency includes that. Chosen
-/// by us: more than a client has patience for.
+/// Maximum outstanding requests in an open loop; further requests wait in the client, and their
+/// latency includes the wait. Chosen by us: more than can be answered within a client's patience.
 const LIMIT: u32 = 32_768;
 
-/// Time for which an idle client polls for its reply at once.
+/// How long an idle client polls for its reply per call.
 const POLL_TIME: Duration = Duration::from_secs(1);
 
-/// Does one side's work.
+/// Runs one side.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let malformed = |what: &str| Error::Peer(format!("a malformed task: {what}"));
     let details: Details = serde_json::from_value(task.details.clone())
@@ -134,7 +134,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     }
 }
 
-/// Opens a server, reports its address, and serves until it has to stop.
+/// Opens a server, reports its address, and serves until it must stop.
 fn serve(
     contender: &dyn Transport,
     opening: &NodeOptions,
@@ -224,7 +224,7 @@ impl ClientSide {
         })
     }
 
-    /// Returns the nanoseconds that one request takes after a pause.
+    /// Returns the duration of one request after a pause, in nanoseconds.
     fn first_after(&self, client: &mut dyn Client, pause: Duration) -> Result<u64, Error> {
         thread::sleep(pause);
         let mut ended = Completions::default();

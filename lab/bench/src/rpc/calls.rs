@@ -11,7 +11,7 @@ use apus_report::result::{Figure, Outcome, Ratio, Row};
 use apus_report::stats::Spread;
 use serde_json::{Value, json};
 
-/// Pairs that are compared.
+/// Compared pairs.
 const PAIRS: [(Contender, Contender); 3] = [
     (Contender::Service, Contender::Call),
     (Contender::TonicApus, Contender::TonicHttp2),
@@ -27,7 +27,7 @@ struct Figures {
     krps: f64,
 }
 
-/// Measures all contenders in turns.
+/// Measures all contenders, interleaved.
 pub(crate) async fn run(options: &Options) -> Result<Findings, Error> {
     let chosen =
         |contender: &Contender| options.only.is_empty() || options.only.contains(contender);

@@ -20,10 +20,10 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
-/// For how long a server stalls.
+/// Duration of a stall.
 const STALL: Duration = Duration::from_millis(100);
 
-/// Calls outstanding at a time. Few, so that the tail is that of the servers and not of a queue.
+/// Number of outstanding calls. Few, so that the tail shows the servers and not a queue.
 const CALLERS: u64 = 4;
 
 #[apus_rpc::service]
@@ -53,7 +53,7 @@ impl Stalling for Stalls {
     }
 }
 
-/// In the server's process: serves, and prints the number of executions and of those that were repeated.
+/// In the server's process: serves, and prints the number of executions and of repeated executions.
 pub(crate) async fn serve(seed: u64, percent: u32) -> Result<(), Error> {
     let endpoint = Endpoint::builder().local(false).bind("127.0.0.1:0").await?;
     announce(endpoint.local_addr());
@@ -79,7 +79,7 @@ struct Figures {
     repeated: u64,
 }
 
-/// Measures both in turns.
+/// Measures both, interleaved.
 pub(crate) async fn run(options: &Options) -> Result<Findings, Error> {
     let progress = Progress::of(options.runs * 2);
     let (mut plain, mut hedged) = (Vec::new(), Vec::new());

@@ -1,6 +1,7 @@
 //! Load: calls one at a time, and many outstanding.
 //!
-//! A load goes on until a call was measured, however long the machine did something else: a period without a call is no figure.
+//! A load continues until a call has been measured, even if the machine was busy with other work: a
+//! period without a call has no figure.
 
 use crate::error::Error;
 use apus_report::stats::Latencies;
@@ -9,7 +10,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
-/// Makes calls one after another for `period`. Returns their latencies in nanoseconds, without those of the warm-up.
+/// Makes calls one after another for `period`. Returns their latencies in nanoseconds, excluding
+/// the warm-up.
 pub(crate) async fn one_at_a_time<F>(call: &F, period: Duration) -> Result<Latencies, Error>
 where
     F: AsyncFn() -> Result<(), Error>,
@@ -29,7 +31,8 @@ where
     Ok(latencies)
 }
 
-/// Keeps `outstanding` calls outstanding for `period`. Returns the calls a second, without the warm-up.
+/// Keeps `outstanding` calls outstanding for `period`. Returns the calls a second, without the
+/// warm-up.
 pub(crate) async fn many<F>(call: F, outstanding: usize, period: Duration) -> Result<f64, Error>
 where
     F: AsyncFn() -> Result<(), Error> + 'static,
@@ -78,7 +81,7 @@ mod tests {
         let period = Duration::from_nanos(100);
         let call = async move || -> Result<(), Error> {
             let began = Instant::now();
-            // It ends after the period, and begins during the warm-up.
+            // The window starts during the warm-up and ends after the period.
             while began.elapsed() <= 2 * period {
                 tokio::task::yield_now().await;
             }

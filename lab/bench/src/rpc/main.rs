@@ -1,12 +1,14 @@
-//! `apus-bench-rpc`: typed services and tonic over apus, beside tonic over HTTP/2 and tarpc. `apus-lab bench rpc` starts it.
+//! `apus-bench-rpc`: typed services and tonic over apus, compared with tonic over HTTP/2 and tarpc.
+//! `apus-lab bench rpc` starts it.
 //!
-//! It is a program of its own, so that building `apus` needs none of the other sides. Client and server are processes of their
-//! own, each with a runtime of one thread; everything goes over loopback, apus over UDP as between hosts.
+//! It is a separate program, so that building `apus` does not require the other sides. Client and
+//! server are separate processes, each with a single-threaded runtime; all traffic uses loopback,
+//! apus over UDP as between hosts.
 //!
 //! ```text
-//!   options     what is measured, and how long
-//!   contender   the contenders: what each server does, and what a call is
-//!   server      the server's process, and what the client's process knows of it
+//!   options     selection and duration of measurements
+//!   contender   the contenders: the server and the call of each
+//!   server      the server's process, and its handle in the client's process
 //!   load        calls one at a time, and many outstanding
 //!   calls       the experiment `rpc`: latency and rate of each contender
 //!   hedging     the experiment `rpc-hedging`: servers that stall at random

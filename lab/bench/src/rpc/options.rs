@@ -85,7 +85,8 @@ pub(crate) enum Command {
 }
 
 impl Options {
-    /// Checks that each value is in its range; the error names the first one that is not, and one that is.
+    /// Checks that each value is in its range; the error names the first invalid value and a valid
+    /// one.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let require = |holds, message| if holds { Ok(()) } else { Err(message) };
         require(self.size <= 1_000_000, "--size: 0 to 1000000 bytes; try 100")?;

@@ -1,4 +1,5 @@
-//! The server's process: it prints its address, serves until its standard input ends, and prints what it has counted.
+//! The server's process: it prints its address, serves until its standard input ends, and prints
+//! its counters.
 
 use crate::error::Error;
 use std::net::SocketAddr;
@@ -6,7 +7,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// A server's process, seen from the client's. It is killed if this is dropped before its end.
+/// Handle of the server's process in the client's process. Dropping it kills a running server.
 pub(crate) struct Server {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -29,7 +30,7 @@ impl Server {
         Ok(Self { child, lines, address })
     }
 
-    /// Ends the server, and returns the line that it prints at its end.
+    /// Ends the server, and returns its last line of output.
     pub(crate) async fn end(mut self) -> Result<String, Error> {
         drop(self.child.stdin.take());
         let line = self.lines.next_line().await?.unwrap_or_default();

@@ -57,12 +57,12 @@ impl OverTcp for TcpEchoes {
     }
 }
 
-/// An endpoint that takes no path but the network's.
+/// An endpoint restricted to the network path.
 async fn bind() -> Result<Endpoint, Error> {
     Ok(Endpoint::builder().local(false).bind("127.0.0.1:0").await?)
 }
 
-/// An endpoint for calls that takes no path but the network's.
+/// An endpoint for calls, restricted to the network path.
 pub(crate) async fn client() -> Result<Endpoint, Error> {
     Ok(Endpoint::builder().local(false).client().await?)
 }
@@ -131,7 +131,7 @@ where
     tarpc::serde_transport::new(framed, Bincode::default())
 }
 
-/// What was measured of a contender in a run.
+/// Measurements of a contender in a run.
 pub(crate) struct Measured {
     pub(crate) latencies: Latencies,
     pub(crate) per_second: f64,

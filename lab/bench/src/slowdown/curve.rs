@@ -9,20 +9,20 @@ use apus_report::stats::Spread;
 pub struct Curve {
     /// The contender.
     pub name: String,
-    /// Slowdown by size, smallest first; the number of messages is that of all runs together.
+    /// Slowdown by size, smallest first; the number of messages is the total over all runs.
     pub by_size: Vec<Group>,
-    /// Latency of short messages in microseconds, with the share of them that is not slower.
+    /// Latency of short messages in microseconds, with the cumulative share.
     pub cdf: Vec<(f64, f64)>,
     /// Slowdown of short messages.
     pub short: Tail,
 }
 
 impl Curve {
-    /// Of the runs of that contender, which have the same groups.
+    /// Computes the curve of a contender's runs; all must have the same groups.
     ///
     /// # Panics
     ///
-    /// If there is no run, or their groups differ.
+    /// `runs` is empty, or their groups differ.
     #[must_use]
     pub fn of(name: &str, runs: &[&Summary]) -> Self {
         let median = |figure: &dyn Fn(&Summary) -> f64| {
@@ -51,7 +51,8 @@ impl Curve {
     }
 }
 
-/// Returns slowdown by size: one line per size and one column per contender, with `percentiles` in each cell.
+/// Returns slowdown by size: one line per size and one column per contender, with `percentiles` in
+/// each cell.
 #[must_use]
 pub fn table(curves: &[Curve], percentiles: &[Percentile]) -> Table {
     let names = curves.iter().map(|curve| curve.name.clone());

@@ -1,6 +1,7 @@
-//! Slowdown: how much longer messages took than on an idle path.
+//! Slowdown: duration of messages relative to an idle path.
 //!
-//! The figure of the Homa papers, with its charts and tables wherever messages of a workload are measured.
+//! The metric of the Homa papers, with charts and tables for all experiments that measure messages
+//! of a workload.
 //!
 //! ```text
 //!   Slowdowns (one run, every message) ─▶ Summary ─▶ Curve (all runs) ─▶ plots, table

@@ -8,8 +8,8 @@ use apus_report::chart::{
 use apus_report::page::Card;
 use apus_report::result::short;
 
-/// Returns the number of a contender's colour among `names`. The first colour is that of apus, whether or not apus is
-/// among them.
+/// Returns the number of a contender's colour among `names`. The first colour is reserved for apus,
+/// whether or not apus is among them.
 #[must_use]
 pub fn colour<'a>(names: impl Iterator<Item = &'a str>, name: &str) -> usize {
     if name == OURS {
@@ -48,8 +48,8 @@ pub fn far_tail(curves: &[Curve]) -> Plot {
     Plot::of_lines("slowdown-p999", "The far tail by message size", caption, &chart)
 }
 
-/// Returns slowdown against size: a line for each percentile of each contender. On the level axis equal shares of the
-/// messages are equally far apart, as in the papers.
+/// Returns slowdown against size: a line for each percentile of each contender. On the level axis
+/// equal shares of the messages are equally far apart, as in the papers.
 fn chart<'a>(curves: &'a [Curve], percentiles: &[(Percentile, Stroke)]) -> Chart<'a> {
     let shares = shares(curves);
     let names = || curves.iter().map(|curve| &curve.name[..]);
@@ -77,7 +77,7 @@ fn chart<'a>(curves: &'a [Curve], percentiles: &[(Percentile, Stroke)]) -> Chart
             Scale::Linear,
             size_ticks(curves, &shares),
         ),
-        // Nothing is better than 1, where the axis begins.
+        // The axis starts at 1, the best possible value.
         y: Axis::logarithmic(
             "slowdown",
             slowdowns.chain([1.0]).collect::<Vec<_>>().into_iter(),
@@ -87,8 +87,8 @@ fn chart<'a>(curves: &'a [Curve], percentiles: &[(Percentile, Stroke)]) -> Chart
     }
 }
 
-/// Returns the share of the messages that each group closes. All contenders carry the same messages; the one that
-/// completed the most says how many there are of each size.
+/// Returns the cumulative share of messages at the end of each group. All contenders carry the same
+/// messages; the counts are taken from the contender that completed the most.
 fn shares(curves: &[Curve]) -> Vec<f64> {
     let total = |curve: &&Curve| curve.by_size.iter().map(|group| group.count).sum::<u64>();
     let Some(most) = curves.iter().max_by_key(total) else { return Vec::new() };
@@ -100,7 +100,8 @@ fn shares(curves: &[Curve]) -> Vec<f64> {
     counts.collect()
 }
 
-/// Returns a line at the share that each group closes, with its largest size where there is room.
+/// Returns a line at the cumulative share of each group, labelled with its largest size where space
+/// permits.
 fn size_ticks(curves: &[Curve], shares: &[f64]) -> Ticks {
     const ROOM: f64 = 0.07;
     let groups = curves.first().map_or(&[][..], |curve| &curve.by_size);
@@ -125,8 +126,8 @@ fn size_ticks(curves: &[Curve], shares: &[f64]) -> Ticks {
     ticks
 }
 
-/// Returns the distribution of the latencies of short messages. Nines are equally far apart, so that the tail is as
-/// visible as the median.
+/// Returns the distribution of the latencies of short messages. Nines are equally far apart, so
+/// that the tail is as visible as the median.
 #[must_use]
 pub fn cdf(curves: &[Curve]) -> Plot {
     let latencies = curves.iter().flat_map(|curve| &curve.cdf).map(|&(latency, _)| latency);

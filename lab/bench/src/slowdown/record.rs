@@ -8,9 +8,9 @@ use apus_report::stats::Latencies;
 
 /// The base of slowdowns, and the groups of messages.
 ///
-/// Slowdown is the time from the instant at which a request was due to its complete reply, divided
-/// by the best time in which any contender carried a message of that size when nothing else was
-/// running. All contenders are held against the same base.
+/// Slowdown is the time from a request's due time to its complete reply, divided by the best time
+/// of any contender for a message of that size on an idle system. All contenders are compared with
+/// the same base.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scale {
     /// Each size with its best time in nanoseconds, smallest size first.
@@ -41,7 +41,7 @@ pub fn tenths(sizes: &SizeDistribution) -> Vec<u32> {
     ends
 }
 
-/// Slowdowns of one run, or of one host's part in it.
+/// Slowdowns of one run, or of one host's part of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Slowdowns {
     scale: Scale,
@@ -91,11 +91,11 @@ impl Slowdowns {
         self.bytes += f64::from(size);
     }
 
-    /// Adds what another host found, against the same scale.
+    /// Adds the slowdowns of another host, on the same scale.
     ///
     /// # Panics
     ///
-    /// If the scale is another one.
+    /// The scales differ.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.scale, other.scale, "slowdowns of one experiment");
         for (group, other) in self.groups.iter_mut().zip(&other.groups) {
@@ -120,7 +120,7 @@ impl Slowdowns {
         self.short.len()
     }
 
-    /// Returns what is kept of the run.
+    /// Returns the summary of the run.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let micros = |fraction: f64| self.short_latency.quantile(fraction) as f64 / 1e3;
@@ -204,7 +204,7 @@ mod tests {
                 slowdowns.record(5000, 77_777 * latency);
             }
         }
-        // As it comes from another process.
+        // As received from another process.
         let text = serde_json::to_string(&other).unwrap();
         one.merge(&serde_json::from_str(&text).unwrap());
         let (mut one, both) = (one.summary(), both.summary());

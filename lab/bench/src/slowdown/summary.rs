@@ -33,7 +33,7 @@ pub struct Group {
     pub tail: Tail,
 }
 
-/// Median and tail. All 0 if there was nothing.
+/// Median and tail. All 0 without messages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
     /// Half are not greater.
@@ -44,13 +44,13 @@ pub struct Tail {
     pub p999: f64,
 }
 
-/// The fractions at which the latencies of short messages are drawn.
+/// The fractions for plotting the latencies of short messages.
 pub const CDF: [f64; 28] = [
     0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8,
     0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995,
 ];
 
-/// The contender that the others are held against.
+/// The contender that the others are compared with.
 pub const OURS: &str = "apus";
 
 /// One of the percentiles of a [`Tail`].

@@ -14,18 +14,19 @@ use crate::executor::Executor;
 use crate::message::{MAX_LENGTH, check_echo, number, pattern};
 use crate::{Client, Connection, Error, Measured};
 
-/// A client that is connected to several servers, of a peer that receives from all of them at once.
+/// A client connected to several servers, for a peer that receives from all of them together.
 pub trait Caller {
-    /// Sends a request to a server, which is named by its place among those that the client has connected to, or keeps it until
-    /// [`Caller::receive`] is called. `call` identifies it.
+    /// Sends a request, or queues it until [`Caller::receive`] is called. `server` is the index of
+    /// the server in connection order; `call` identifies the request.
     ///
     /// # Errors
     ///
     /// The connection is broken.
     fn send(&mut self, server: usize, call: u64, request: &[u8]) -> Result<(), Error>;
 
-    /// Writes the next reply of any server into `reply`, which is empty, and returns its call. Waits for it for up to `wait`, or
-    /// as long as it pleases without one; `None` if none has arrived by then, or has woken the thread meanwhile.
+    /// Writes the next reply of any server into the empty `reply`, and returns its call. Waits for
+    /// up to `wait`; without a limit, the implementation decides how long. Returns `None` on
+    /// timeout or spurious wake-up.
     ///
     /// # Errors
     ///
@@ -37,7 +38,8 @@ pub trait Caller {
     ) -> Result<Option<u64>, Error>;
 }
 
-/// Returns the client of a peer that awaits all servers together: `connect` returns one that is connected to each of them.
+/// Returns the client of a peer that awaits all servers together: `connect` returns a caller
+/// connected to each of them.
 pub fn caller<Connect, C>(connect: Connect) -> Box<dyn Connector>
 where
     Connect: FnOnce(&[SocketAddr]) -> Result<C, Error> + 'static,
@@ -87,7 +89,7 @@ impl<C: Caller> Connection for Single<C> {
 struct Outstanding<C> {
     caller: C,
     reply: Vec<u8>,
-    /// The bytes with which every request begins.
+    /// Common prefix of all requests.
     pattern: Vec<u8>,
 }
 
@@ -116,7 +118,7 @@ impl<C: Caller> transport::Client for Outstanding<C> {
     }
 }
 
-/// Calls without a reply, of peers whose servers reply in the order of the requests.
+/// Outstanding calls of a peer whose servers reply in request order.
 #[derive(Debug)]
 pub struct InOrder {
     of_each: Vec<VecDeque<u64>>,
@@ -134,11 +136,11 @@ impl InOrder {
         self.of_each[server].push_back(call);
     }
 
-    /// Removes the call that the next reply of a server ends.
+    /// Removes the call completed by the next reply of a server.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// No call is outstanding.
     pub fn take(&mut self, server: usize) -> Result<u64, Error> {
         let call = self.of_each.get_mut(server).and_then(VecDeque::pop_front);
         call.ok_or_else(|| "a reply to no request".into())

@@ -1,4 +1,4 @@
-//! Clients whose calls are futures, and servers that are.
+//! Clients whose calls are futures, and asynchronous servers.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -17,8 +17,8 @@ use crate::measured::{Window, cpu_nanos};
 use crate::message::{MAX_LENGTH, Messages, check_echo, pattern};
 use crate::{Client, Error, Measured, Server};
 
-/// Returns the client of a peer whose calls are futures: `connect` returns what makes calls on a new connection to a server.
-/// Everything runs in a runtime of one thread.
+/// Returns the client of a peer whose calls are futures: `connect` returns a function that makes
+/// calls on a new connection to a server. All tasks run in a single-threaded runtime.
 pub fn calls<Connect, Call>(connect: Connect) -> Box<dyn Connector>
 where
     Connect: AsyncFn(SocketAddr) -> Result<Call, Error> + 'static,
@@ -77,7 +77,7 @@ struct Callers<Call> {
     calls: Vec<Rc<Call>>,
     timer: Timer,
     ended: Rc<Ended>,
-    /// The bytes with which every request begins.
+    /// Common prefix of all requests.
     pattern: Bytes,
     executor: Executor,
 }
@@ -110,7 +110,7 @@ where
 
     fn poll(&mut self, wait: Duration, ended: &mut Completions) -> Result<(), TestbedError> {
         let waited = self.executor.run(async {
-            // Lets new calls begin, and the others go on.
+            // Lets new calls start and outstanding calls proceed.
             tokio::task::yield_now().await;
             if wait.is_zero() || !self.ended.calls.borrow().is_empty() {
                 return Ok(());
@@ -126,7 +126,7 @@ where
     }
 }
 
-/// Notes the end of a call.
+/// Records the completion of a call.
 pub(crate) fn note(id: u32, end: Result<(), Error>, ended: &mut Completions) {
     match end {
         Ok(()) => ended.completed.push(id),
@@ -144,7 +144,7 @@ fn take_all(from: &mut Completions, to: &mut Completions) {
     to.why = to.why.take().or(why);
 }
 
-/// What the callers have in common.
+/// State shared by the callers.
 struct State<Call> {
     call: Call,
     messages: Messages,
@@ -172,11 +172,12 @@ where
     }
 }
 
-/// Runs a server in a runtime of one thread until it must stop: `begin` starts it and returns its address.
+/// Runs a server in a single-threaded runtime until it must stop: `begin` starts it and returns its
+/// address.
 ///
 /// # Errors
 ///
-/// The server cannot begin.
+/// The server cannot start.
 pub fn serve_async<Begin>(server: &mut Server<'_>, begin: Begin) -> Result<(), Error>
 where
     Begin: AsyncFnOnce() -> Result<SocketAddr, Error>,

@@ -29,26 +29,26 @@ pub trait Connection {
     /// The connection is broken.
     fn send(&mut self, request: &[u8]) -> Result<(), Error>;
 
-    /// Waits for the next reply, of any of the requests, and writes it into `reply`, which is empty.
+    /// Waits for the next reply, to any of the requests, and writes it into the empty `reply`.
     ///
     /// # Errors
     ///
     /// The connection is broken.
     fn receive(&mut self, reply: &mut Vec<u8>) -> Result<(), Error>;
 
-    /// Writes the next reply into `reply`, which is empty, if it is there; returns whether it is. Replies have the order of
-    /// their requests.
+    /// Writes the next reply into the empty `reply` if it has arrived; returns whether it has.
+    /// Replies arrive in the order of their requests.
     ///
     /// # Errors
     ///
-    /// The connection is broken, or its peer takes no part where several connections are awaited.
+    /// The connection is broken, or its peer does not support awaiting several connections.
     fn try_receive(&mut self, reply: &mut Vec<u8>) -> Result<bool, Error> {
         let _ = reply;
         Err("a connection that is not awaited".into())
     }
 
-    /// Returns the descriptor that becomes readable when [`Connection::try_receive`] has returned `false` and may now return
-    /// `true`; `None` if there is none.
+    /// Returns the descriptor to poll after [`Connection::try_receive`] has returned `false`: it
+    /// becomes readable when a new attempt may succeed. `None` without such a descriptor.
     fn descriptor(&self) -> Option<RawFd> {
         None
     }
@@ -64,7 +64,8 @@ impl<C: Connection + ?Sized> Connection for Box<C> {
     }
 }
 
-/// Returns the client of a peer that sends and receives: `connect` returns a new connection to a server.
+/// Returns the client of a peer that sends and receives: `connect` returns a new connection to a
+/// server.
 pub fn connections<Connect, C>(connect: Connect) -> Box<dyn Connector>
 where
     Connect: FnMut(SocketAddr) -> Result<C, Error> + 'static,
@@ -110,9 +111,9 @@ where
     }
 }
 
-/// A connection that is awaited beside others.
+/// A connection awaited together with others.
 struct Awaited<C> {
-    // Ends before the descriptor does.
+    // Dropped before the descriptor.
     readiness: AsyncFd<RawFd>,
     connection: C,
     /// Calls without a reply, in the order of the replies: id and length.
@@ -126,13 +127,13 @@ struct Outstanding<C> {
     waiting: Vec<usize>,
     timer: Timer,
     reply: Vec<u8>,
-    /// The bytes with which every request begins.
+    /// Common prefix of all requests.
     pattern: Vec<u8>,
     executor: Executor,
 }
 
 impl<C: Connection> Outstanding<C> {
-    /// Receives what is there.
+    /// Receives all replies that have arrived.
     fn receive(&mut self, ended: &mut Completions) -> Result<(), Error> {
         let Self { all, waiting, reply, pattern, .. } = self;
         for &index in &*waiting {

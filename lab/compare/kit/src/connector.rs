@@ -1,4 +1,4 @@
-//! The client of a peer: what its program connects to servers with.
+//! The client of a peer, before it connects to servers.
 
 use std::net::SocketAddr;
 
@@ -7,8 +7,8 @@ use apus_bench::contenders::transport;
 use crate::executor::Executor;
 use crate::{Client, Error, Measured};
 
-/// The client of a peer, before it connects: [`calls`](crate::calls()), [`connections`](crate::connections()) and
-/// [`caller`](crate::caller()) make one.
+/// The client of a peer, before it connects: [`calls`](crate::calls()),
+/// [`connections`](crate::connections()) and [`caller`](crate::caller()) return connectors.
 pub trait Connector {
     /// Connects to the server, and measures the work.
     ///

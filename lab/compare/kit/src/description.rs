@@ -1,10 +1,10 @@
-//! What a program says about its peer.
+//! A program's description of its peer.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Wait;
 
-/// The ways in which the processes of a peer can wait.
+/// Waiting modes that a peer's processes support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waits {
@@ -22,7 +22,7 @@ impl Waits {
     }
 }
 
-/// Peers that are compared with each other. Each class has a program of apus.
+/// Class of comparable peers. Each class has a program of apus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -30,7 +30,8 @@ pub enum Class {
     Clear,
     /// Over the loopback interface, encrypted.
     Sealed,
-    /// Between processes of one host, in the clear, over the peer's strongest way: shared memory if it has that.
+    /// Between processes of one host, unencrypted, over the peer's fastest path: shared memory if
+    /// it has that.
     SameHost,
 }
 
@@ -39,21 +40,23 @@ pub enum Class {
 pub struct Description {
     /// Name of its rows.
     pub name: String,
-    /// The package whose version in the lock file is the peer's; `None` if it is the system or apus.
+    /// The package whose version in the lock file is the peer's version; `None` for the system and
+    /// for apus.
     pub package: Option<String>,
-    /// How it is set up.
+    /// Configuration of the peer.
     pub settings: String,
-    /// What its documentation recommends for latency, and that it was done.
+    /// The latency advice of its documentation, and how it was followed.
     pub advice: String,
     /// How its processes can wait.
     pub waits: Waits,
-    /// Bytes of its longest message; `None` if there is no limit that matters here.
+    /// Maximum message length in bytes; `None` without a relevant limit.
     pub longest: Option<usize>,
-    /// Whether a process can serve several others and call them at the same time. It then takes part in tails.
+    /// Whether a process can serve several others and call them at the same time. If so, the peer
+    /// takes part in tails.
     pub is_node: bool,
-    /// Whether a server of any number of clients allocates memory of its own for each one that connects. It then takes part in
-    /// memory, if it is a node.
+    /// Whether a server with any number of clients allocates memory for each connecting client. If
+    /// so, the peer takes part in memory, provided that it is a node.
     pub grows: bool,
-    /// Which of apus's programs it is compared with.
+    /// The apus program that it is compared with.
     pub class: Class,
 }

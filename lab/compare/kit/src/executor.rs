@@ -1,4 +1,4 @@
-//! A runtime of one thread, and a clock that wakes it to the microsecond.
+//! A single-threaded runtime, and a timer of microsecond precision.
 
 use std::future::Future;
 use std::io;
@@ -15,7 +15,7 @@ use tokio::task::LocalSet;
 
 /// Where the client of a peer runs.
 pub struct Executor {
-    // Tasks end before the runtime whose sockets and timers they use.
+    // Dropped first: tasks use the runtime's sockets and timers.
     local: LocalSet,
     runtime: Runtime,
 }
@@ -26,12 +26,12 @@ impl Executor {
         Ok(Self { local: LocalSet::new(), runtime })
     }
 
-    /// Lets the calling thread create sockets of the runtime outside of its tasks.
+    /// Enters the runtime, so that the calling thread can create its sockets outside of tasks.
     pub(crate) fn enter(&self) -> EnterGuard<'_> {
         self.runtime.enter()
     }
 
-    /// Runs a future, and the tasks meanwhile.
+    /// Runs a future to completion, and the tasks concurrently.
     pub(crate) fn run<F: Future>(&self, future: F) -> F::Output {
         self.local.block_on(&self.runtime, future)
     }
@@ -42,7 +42,7 @@ impl Executor {
     }
 }
 
-/// A timer of the system. Those of tokio expire at whole milliseconds, which is longer than most calls take.
+/// A system timer. Tokio's timers have millisecond resolution, longer than most calls take.
 pub(crate) struct Timer(AsyncFd<OwnedFd>);
 
 impl Timer {
@@ -54,7 +54,7 @@ impl Timer {
         Ok(Self(AsyncFd::new(timer)?))
     }
 
-    /// Sleeps for `time`, which is more than zero.
+    /// Sleeps for `time`, which must be positive.
     pub(crate) async fn sleep(&self, time: Duration) -> io::Result<()> {
         let it_value = Timespec {
             tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
@@ -86,7 +86,7 @@ mod tests {
         let shortest = executor.run(async {
             let timer = Timer::new().unwrap();
             let mut shortest = Duration::MAX;
-            // On a busy machine most of them take longer. If all did, the test would not end.
+            // On a busy machine most sleeps take longer. If all did, the test would not end.
             while shortest >= Duration::from_millis(1) {
                 let began = Instant::now();
                 timer.sleep(Duration::from_micros(100)).await.unwrap();

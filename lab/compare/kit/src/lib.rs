@@ -1,23 +1,24 @@
-//! What the programs of all peers have in common: the work, its measurement, and their processes.
+//! Common parts of all peer programs: the work, its measurement, and their processes.
 //!
-//! A *peer* is a library or protocol that a user would pick instead of apus. Its program is written as its own project writes its
-//! best example, and calls [`run`] with two functions: a server, and a client that connects to servers.
+//! A *peer* is a library or protocol that a user would pick instead of apus. Its program follows
+//! the best example of its project, and calls [`run`] with two functions: a server, and a client
+//! that connects to servers.
 //!
 //! ```text
-//!   description  what a program says about its peer
-//!   work         the work, and how a process waits
+//!   description  a program's description of its peer
+//!   work         the work, and the waiting mode of a process
 //!   message      contents of requests and replies
 //!   place        addresses and names of servers
 //!   waiting      attempts of a process that polls or sleeps
 //!   executor     runtime of clients
 //!   connector    the client of a peer
-//!   measured     what was measured
-//!   calls        clients whose calls are futures, and servers that are
+//!   measured     measurements
+//!   calls        clients whose calls are futures, and asynchronous servers
 //!   connection   clients that send and receive
 //!   caller       clients that await all of their servers together
 //!   node         a peer as a transport: server and client of several others
 //!   memory       memory of a server for its connections
-//!   program      the main function; servers and clients in processes of their own
+//!   program      the main function; servers and clients in separate processes
 //! ```
 
 mod caller;

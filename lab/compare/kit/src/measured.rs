@@ -1,4 +1,4 @@
-//! What was measured.
+//! Measurements of a client.
 
 use std::time::{Duration, Instant};
 
@@ -6,16 +6,16 @@ use apus_report::stats::Latencies;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// What a client has measured.
+/// Measurements of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
     /// Times of the calls that count, in nanoseconds.
     pub latencies: Latencies,
     /// Calls that count.
     pub calls: u64,
-    /// All calls, those of the warm-up included.
+    /// Number of calls, including the warm-up.
     pub all_calls: u64,
-    /// Nanoseconds in which calls counted.
+    /// Length of the counting window in nanoseconds.
     pub nanos: u64,
     /// Nanoseconds of processor time that the client's process used in that time.
     pub cpu: u64,
@@ -27,18 +27,18 @@ pub(crate) struct Window {
     until: Instant,
     latencies: Latencies,
     all_calls: u64,
-    /// Processor time at the beginning, once that has come.
+    /// Processor time at the start of the window, once it has started.
     cpu: Option<u64>,
 }
 
 impl Window {
-    /// A window of this length after a warm-up of a tenth of it.
+    /// A window of this length, preceded by a warm-up of a tenth of it.
     pub(crate) fn after_warm_up(length: Duration) -> Self {
         let from = Instant::now() + length / 10;
         Self { from, until: from + length, latencies: Latencies::new(), all_calls: 0, cpu: None }
     }
 
-    /// Counts a call that began at `began` and ended now, at `ended`. Returns whether the window is open still.
+    /// Counts a call from `began` to `ended` (now). Returns whether the window is still open.
     pub(crate) fn count(&mut self, began: Instant, ended: Instant) -> bool {
         self.all_calls += 1;
         if ended >= self.until {
@@ -51,7 +51,7 @@ impl Window {
         true
     }
 
-    /// Returns what was counted; `cpu` is the processor time at the end.
+    /// Returns the measurements; `cpu` is the processor time at the end.
     pub(crate) fn close(self, cpu: u64) -> Measured {
         Measured {
             calls: self.latencies.len(),

@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use crate::ThrowAwayKeys;
 
-/// The kind of task that [`memory_agent`] does.
+/// The job of [`memory_agent`].
 pub const MEMORY_JOB: &str = "compare-memory";
 
-/// Bytes of the call that each client makes.
+/// Size of each client's call in bytes.
 const SIZE: u32 = 100;
 
-/// Longest wait for a reply.
+/// Maximum wait for a reply.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The details of a task.
@@ -29,7 +29,7 @@ pub struct MemorySetup {
     pub transport: String,
     /// Keys, if it encrypts.
     pub keys: ThrowAwayKeys,
-    /// What the clients need; `None` for the server.
+    /// Settings of the clients; `None` for the server.
     pub clients: Option<Clients>,
 }
 
@@ -42,7 +42,7 @@ pub struct Clients {
     pub server: SocketAddr,
 }
 
-/// Does one side's work over a transport, until it must stop.
+/// Runs one side over a transport until it must stop.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ fn options(setup: &MemorySetup, serve: bool) -> NodeOptions {
 fn serve(node: &dyn Node, control: &mut Control) -> Result<(), Error> {
     let stop = control.stop().clone();
     thread::scope(|scope| {
-        // It cannot be woken from another thread than this one while it serves here.
+        // While it serves in this thread, it cannot be woken from another thread.
         scope.spawn(|| {
             stop.wait();
             node.shutdown();
@@ -85,8 +85,8 @@ fn serve(node: &dyn Node, control: &mut Control) -> Result<(), Error> {
     })
 }
 
-/// Connects each client and lets it call once. Reports that this is done as if it were a server. Lets each call once more when it
-/// may begin, which shows that the connections were there all the time.
+/// Connects each client and makes one call with it. Then reports ready, as a server would. After
+/// the start order, each client calls again, which shows that the connections existed all the time.
 fn call_twice(
     transport: &dyn Transport,
     setup: &MemorySetup,
@@ -95,7 +95,7 @@ fn call_twice(
 ) -> Result<(), Error> {
     let Clients { count, server } = clients;
     let opening = options(setup, false);
-    // Where a peer is an address, each client has one of its own.
+    // If the peer is identified by an address, each client needs a separate address.
     let (nodes, of_each) = if transport.connections(1) == 0 { (count, 1) } else { (1, count) };
     let servers = vec![server; of_each];
     let mut all = Vec::new();

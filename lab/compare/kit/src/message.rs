@@ -1,30 +1,30 @@
 //! Contents of requests and replies, the same for all peers.
 //!
 //! ```text
-//!   byte 0      what is asked for: 0 the request itself, 1 a receipt
+//!   byte 0      kind of reply: 0 the request itself, 1 a receipt
 //!   bytes 1..9  number of the call
 //!   the rest    a pattern
 //! ```
 //!
-//! A receipt is the head of the request, and the last byte of it.
+//! A receipt consists of the head and the last byte of the request.
 
 use bytes::Bytes;
 
 use crate::{Error, Work};
 
-/// Longest request.
+/// Maximum length of a request.
 pub const MAX_LENGTH: usize = 1 << 20;
 
 /// Bytes of a head.
 const HEAD: usize = 9;
 
-/// Asks for a receipt.
+/// Requests a receipt.
 const RECEIPT: u8 = 1;
 
 /// Bytes of a receipt.
 const RECEIPT_LENGTH: usize = HEAD + 1;
 
-/// Returns a server's reply to a request, as far as it is shorter than the request; `None` if it is the request itself.
+/// Returns the receipt if the request asks for one; `None` if the reply is the request itself.
 #[must_use]
 pub fn answer(request: &[u8]) -> Option<[u8; RECEIPT_LENGTH]> {
     let (head, last) = (request.get(..HEAD)?, request.last()?);
@@ -34,7 +34,7 @@ pub fn answer(request: &[u8]) -> Option<[u8; RECEIPT_LENGTH]> {
     (head[0] == RECEIPT).then_some(receipt)
 }
 
-/// Returns the bytes of a request for an echo; those of a shorter one are the first of them.
+/// Returns the bytes of an echo request; a shorter request is a prefix of a longer one.
 pub(crate) fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|place| (place % 251) as u8).collect()
 }
@@ -43,12 +43,12 @@ pub(crate) fn pattern(length: usize) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// It is another one.
+/// The reply differs from the request.
 pub(crate) fn check_echo(reply: &[u8], request: &[u8]) -> Result<(), Error> {
     if reply == request { Ok(()) } else { Err(wrong(reply, request, 0)) }
 }
 
-/// Returns the number of the call that a request or reply belongs to, for peers that match them themselves.
+/// Returns the call number of a request or reply, for peers that match them on the client.
 #[must_use]
 pub fn number(message: &[u8]) -> Option<u64> {
     message.get(1..HEAD)?.try_into().ok().map(u64::from_le_bytes)
@@ -81,11 +81,11 @@ impl Messages {
         request.into()
     }
 
-    /// Returns which call a reply answers.
+    /// Returns the call that a reply answers.
     ///
     /// # Errors
     ///
-    /// It is none.
+    /// The message is not a reply.
     pub(crate) fn call_of(&self, reply: &[u8]) -> Result<u64, Error> {
         let number = number(reply).ok_or("a reply without a head")?;
         let is_right = if self.work.is_echo() {
@@ -97,7 +97,7 @@ impl Messages {
     }
 }
 
-/// Returns what is wrong with a reply, from byte `first` on.
+/// Returns the error of a reply that differs from byte `first` on.
 fn wrong(reply: &[u8], template: &[u8], first: usize) -> Error {
     let place = reply.iter().zip(template).skip(first).position(|(one, other)| one != other);
     format!(

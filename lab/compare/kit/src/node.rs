@@ -55,12 +55,12 @@ impl<P: Peer + 'static> Transport for PeerTransport<P> {
 /// The end of a server's thread.
 type Ending = JoinHandle<Result<(), String>>;
 
-/// A peer on one host.
+/// A peer on a host.
 struct PeerNode<P> {
     wait: Wait,
     keys: ThrowAwayKeys,
     bind: SocketAddr,
-    /// Of the server, if there is one.
+    /// Address of the server, if it exists.
     address: SocketAddr,
     stop: Stop,
     server: Mutex<Option<Ending>>,
@@ -79,7 +79,7 @@ impl<P: Peer + 'static> PeerNode<P> {
         });
         match address.recv() {
             Ok(address) => self.address = address,
-            // It has ended without one.
+            // The server exited without an address.
             Err(_) => {
                 return Err(ended(thread)
                     .err()
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// A connection whose replies are read once their first bytes are there.
+    /// A connection whose replies are read once their first bytes have arrived.
     struct Stream(Blocking);
 
     impl Connection for Stream {
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Connections that are polled in turns.
+    /// Connections polled round robin.
     struct Streams {
         streams: Vec<Stream>,
         order: InOrder,

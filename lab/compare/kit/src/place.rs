@@ -1,18 +1,18 @@
-//! Places of servers that cannot find a free one by themselves.
+//! Addresses for servers that cannot choose a free address themselves.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-/// Returns `bind` with a port that no socket has.
+/// Returns `bind` with a free port.
 ///
 /// # Errors
 ///
-/// There is no free port.
+/// No port is free.
 pub fn free_address(bind: SocketAddr) -> io::Result<SocketAddr> {
     TcpListener::bind(bind)?.local_addr()
 }
 
-/// Returns the name that stands for an address, for peers that have names instead of addresses.
+/// Returns the name derived from an address, for peers that use names instead of addresses.
 #[must_use]
 pub fn name_of(address: SocketAddr) -> String {
     format!("apus-compare-{}", address.port())

@@ -1,4 +1,4 @@
-//! The program of a peer: it describes itself, or is one side of a measurement.
+//! The program of a peer: it prints its description, or runs one side of a measurement.
 
 use std::env;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -18,27 +18,27 @@ use crate::memory::{MEMORY_JOB, memory_agent};
 use crate::node::PeerTransport;
 use crate::{Description, Error, ThrowAwayKeys, Wait, Work};
 
-/// The kind of task that the programs do.
+/// The job of the programs.
 pub const JOB: &str = "compare";
 
 /// A peer.
 pub trait Peer {
-    /// Returns what it says about itself.
+    /// Returns its description.
     fn describe() -> Description;
 
-    /// Serves until it must stop: answers each request as [`answer`](crate::answer) says.
+    /// Serves until it must stop: answers each request with [`answer`](crate::answer).
     ///
     /// # Errors
     ///
-    /// It cannot begin, or breaks.
+    /// The server cannot start, or breaks.
     fn serve(server: &mut Server<'_>) -> Result<(), Error>;
 
-    /// Returns what connects to servers: [`calls`](crate::calls()), [`connections`](crate::connections()) or
-    /// [`caller`](crate::caller()).
+    /// Returns the connector to servers: [`calls`](crate::calls()),
+    /// [`connections`](crate::connections()) or [`caller`](crate::caller()).
     ///
     /// # Errors
     ///
-    /// Its settings are wrong.
+    /// The settings are invalid.
     fn client(client: &Client) -> Result<Box<dyn Connector>, Error>;
 }
 
@@ -65,25 +65,25 @@ pub enum Side {
         server: SocketAddr,
         /// The work.
         work: Work,
-        /// Time in which calls count.
+        /// Length of the counting window.
         length: Duration,
     },
 }
 
-/// A server, seen by the peer's code.
+/// A server, as presented to the peer's code.
 pub struct Server<'a> {
     /// How it waits.
     pub wait: Wait,
     /// Its keys, if it encrypts.
     pub keys: &'a ThrowAwayKeys,
-    /// Where it listens; port 0 lets the system choose one.
+    /// Listening address; port 0 lets the system choose a port.
     pub bind: SocketAddr,
     stop: Stop,
     report: &'a mut dyn FnMut(SocketAddr) -> Result<(), Error>,
 }
 
 impl<'a> Server<'a> {
-    /// `report` is called with its address when it is ready.
+    /// When the server is ready, it calls `report` with its address.
     pub(crate) fn new(
         wait: Wait,
         keys: &'a ThrowAwayKeys,
@@ -103,32 +103,32 @@ impl<'a> Server<'a> {
         (self.report)(address)
     }
 
-    /// Returns the request to stop. A server that sleeps registers what wakes it.
+    /// Returns the stop request. A server that sleeps registers a function that wakes it.
     #[must_use]
     pub const fn stop(&self) -> &Stop {
         &self.stop
     }
 }
 
-/// A client, seen by the peer's code.
+/// A client, as presented to the peer's code.
 #[derive(Clone, Debug)]
 pub struct Client {
     /// How it waits.
     pub wait: Wait,
     /// Its keys, if it encrypts.
     pub keys: ThrowAwayKeys,
-    /// An address of its own with port 0, from which the servers can be reached.
+    /// Local address with port 0 that can reach the servers.
     pub bind: SocketAddr,
     /// The server's address.
     pub(crate) server: SocketAddr,
     /// The work.
     pub work: Work,
-    /// Time in which calls count.
+    /// Length of the counting window.
     pub(crate) length: Duration,
 }
 
 impl Client {
-    /// A client whose calls are counted elsewhere.
+    /// Returns a client whose calls are counted elsewhere.
     pub(crate) const fn new(
         wait: Wait,
         keys: ThrowAwayKeys,

@@ -2,12 +2,12 @@
 
 use std::io::{self, ErrorKind};
 
-/// Repeats what a socket that does not block refuses for now, until it is done or `is_over` says so. A socket that blocks
-/// sleeps in the first attempt.
+/// Repeats an operation that a non-blocking socket refuses for now, until it succeeds or `is_over`
+/// returns true. A blocking socket sleeps in the first attempt.
 ///
 /// # Errors
 ///
-/// The first one that another attempt does not mend.
+/// The first permanent error.
 pub fn when_ready<T>(
     mut attempt: impl FnMut() -> io::Result<T>,
     is_over: impl Fn() -> bool,

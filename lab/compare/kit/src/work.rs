@@ -12,7 +12,7 @@ pub enum Wait {
     Block,
 }
 
-/// What a client does.
+/// Work of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
@@ -25,21 +25,21 @@ pub enum Work {
     Rate {
         /// Bytes of a request.
         size: usize,
-        /// Calls that are outstanding.
+        /// Number of outstanding calls.
         outstanding: usize,
     },
     /// Long requests, some of them outstanding; the reply is short.
     Throughput {
         /// Bytes of a request.
         size: usize,
-        /// Calls that are outstanding.
+        /// Number of outstanding calls.
         outstanding: usize,
     },
-    /// Requests to several servers, each begun when it is due; the reply is the request.
+    /// Requests to several servers, each started when it is due; the reply is the request.
     Load {
         /// Bytes of the longest request.
         size: usize,
-        /// Most calls that are outstanding.
+        /// Maximum outstanding calls.
         outstanding: usize,
     },
 }
@@ -56,7 +56,7 @@ impl Work {
         }
     }
 
-    /// Returns the calls that are outstanding.
+    /// Returns the number of outstanding calls.
     #[must_use]
     pub const fn outstanding(self) -> usize {
         match self {

@@ -1,4 +1,4 @@
-//! Sides of measurements that this program plays itself: transports of apus's own cluster benchmark.
+//! Sides of measurements run by this program: transports of apus's cluster benchmark.
 
 use std::env;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use serde_json::Value;
 
 use crate::programs::Program;
 
-/// Returns the transport of the cluster benchmark that has a peer's name: apus's own, and plain TCP, whose many connections need
-/// more than a program of 150 lines.
+/// Returns the cluster benchmark's transport of this name: apus and plain TCP. Many TCP connections
+/// need more than a program of 150 lines.
 pub(crate) fn own(name: &str) -> Option<Box<dyn Transport>> {
     transport::parse(name).ok()
 }
 
-/// Returns the program that plays a peer where there are several connections.
+/// Returns the program that runs a peer with several connections.
 pub(crate) fn program_of(program: &Program) -> Result<PathBuf, Error> {
     match own(&program.about.name) {
         Some(_) => env::current_exe().doing(|| "find this program's file".to_owned()),

@@ -1,4 +1,4 @@
-//! The measurement: all peers in turns, in each work.
+//! The measurement: all peers, interleaved, in each work.
 
 use apus_report::findings::{Findings, Section};
 use apus_report::progress::Progress;
@@ -16,11 +16,12 @@ use crate::programs::{Program, find};
 use crate::table;
 use crate::works::Course;
 
-/// What was measured of a peer in a work and a run.
+/// Measurements of a peer in one work and run.
 pub(crate) struct Found {
     pub(crate) run: usize,
     pub(crate) measured: Measured,
-    /// Nanoseconds of processor time that the server's process used, from when it was ready to its end.
+    /// Nanoseconds of processor time that the server's process used, from when it was ready to its
+    /// end.
     pub(crate) server_cpu: u64,
 }
 
@@ -108,7 +109,7 @@ impl Entry<'_> {
         format!("{} {}", self.program.about.name, self.course.name)
     }
 
-    /// Measures once. Returns what the client has measured, and the server's processor time.
+    /// Measures once. Returns the client's measurements, and the server's processor time.
     fn measure(
         &self,
         options: &Options,
@@ -138,7 +139,7 @@ impl Entry<'_> {
         Ok((measured, server_cpu))
     }
 
-    /// Returns whether its calls are short ones.
+    /// Returns whether its calls are short.
     pub(crate) const fn is_short(&self) -> bool {
         !matches!(self.course.work, Work::Throughput { .. })
     }

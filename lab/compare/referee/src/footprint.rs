@@ -1,4 +1,4 @@
-//! What a user pays who adds a peer to an empty program: crates, and the time of a clean build.
+//! Cost of adding a peer to an empty program: crates, and the time of a clean build.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::programs::Program;
 /// Name of the work.
 pub(crate) const NAME: &str = "build";
 
-/// What a peer's dependencies are.
+/// Footprint of a peer's dependencies.
 struct Footprint<'a> {
     program: &'a Program,
     dependencies: Toml,
@@ -26,8 +26,8 @@ struct Footprint<'a> {
     time: Option<Duration>,
 }
 
-/// Returns the rows, and the table of all peers; those whose dependencies cannot be built have a line on standard error. A build is
-/// timed if `timed` says so.
+/// Returns the rows, and the table of all peers; peers whose dependencies cannot be built are
+/// reported on standard error. Builds are timed if `timed` is set.
 pub(crate) fn found(programs: &[Program], timed: bool) -> Result<(Vec<Row>, Option<Table>), Error> {
     let mut found: Vec<Footprint<'_>> = Vec::new();
     for program in programs {
@@ -56,7 +56,7 @@ pub(crate) fn found(programs: &[Program], timed: bool) -> Result<(Vec<Row>, Opti
     Ok((found.iter().map(row).collect(), table))
 }
 
-/// Measures a peer, unless one that has the same dependencies is known.
+/// Measures a peer, unless a peer with the same dependencies was measured before.
 fn measure<'a>(
     program: &'a Program,
     timed: bool,
@@ -85,7 +85,8 @@ fn read(file: &Path) -> Result<Toml, Error> {
     text.parse().map_err(|error| Error::Peer(format!("{}: {error}", file.display())))
 }
 
-/// Returns what a peer's program depends on, except for what all programs have in common.
+/// Returns the dependencies of a peer's program, except for the dependencies common to all
+/// programs.
 fn dependencies(peer: &str) -> Result<Toml, Error> {
     let root = read(&workspace().join("Cargo.toml"))?;
     let folder = workspace().join("peers").join(peer);
@@ -109,7 +110,7 @@ fn table(of: &Toml, name: &str) -> Toml {
     of.get(name).and_then(Value::as_table).cloned().unwrap_or_default()
 }
 
-/// Returns a dependency with what it takes from the workspace, and with an absolute path.
+/// Returns a dependency merged with its workspace entry, and with an absolute path.
 fn whole(own: &Value, shared: Option<&Value>, folder: &Path) -> Value {
     let Value::Table(own) = own else { return own.clone() };
     let mut whole = match (own.get("workspace"), shared) {
@@ -132,7 +133,7 @@ fn whole(own: &Value, shared: Option<&Value>, folder: &Path) -> Value {
     Value::Table(whole)
 }
 
-/// A program without code, in a folder of its own.
+/// A program without code, in a separate folder.
 struct Empty {
     folder: tempfile::TempDir,
 }
@@ -156,7 +157,7 @@ impl Empty {
             fs::write(&file, text).doing(|| format!("write {}", file.display()))
         };
         write("Cargo.toml", &manifest.to_string())?;
-        // The versions that were compared. cargo leaves out those that are not needed.
+        // The compared versions. cargo drops unused entries.
         write("Cargo.lock", include_str!("../../Cargo.lock"))?;
         let source = folder.path().join("src");
         fs::create_dir(&source).doing(|| format!("make {}", source.display()))?;
@@ -164,7 +165,7 @@ impl Empty {
         Ok(Self { folder })
     }
 
-    /// Runs cargo; returns what it has written.
+    /// Runs cargo; returns its output.
     fn cargo(&self, arguments: &[&str]) -> Result<String, Error> {
         let mut cargo = Command::new("cargo");
         cargo.args(arguments).current_dir(self.folder.path());
@@ -177,7 +178,7 @@ impl Empty {
         Err(Error::Peer(format!("cargo {}: {}", arguments.join(" "), said.trim())))
     }
 
-    /// Returns the number of crates that are compiled beside the empty one.
+    /// Returns the number of crates compiled in addition to the empty crate.
     fn crates(&self) -> Result<usize, Error> {
         let tree =
             self.cargo(&["tree", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])?;
@@ -185,7 +186,7 @@ impl Empty {
         Ok(all.len() - 1)
     }
 
-    /// Returns the time of a clean build, without that of downloads.
+    /// Returns the time of a clean build, excluding downloads.
     fn build(&self) -> Result<Duration, Error> {
         self.cargo(&["fetch"])?;
         let began = Instant::now();

@@ -1,13 +1,14 @@
-//! `compare`: starts the programs of all peers in turns, and shows what they have measured. `lab/compare/run` builds and starts it.
+//! `compare`: runs the programs of all peers, interleaved, and shows their measurements.
+//! `lab/compare/run` builds and starts it.
 //!
 //! ```text
-//!   options   what is measured, and how long
+//!   options   selection and duration of measurements
 //!   works     the works, by their names
-//!   programs  the programs beside this one, and what they say about themselves
-//!   course    the measurement: all peers in turns, in each work
+//!   programs  the peer programs, and their descriptions
+//!   course    the measurement: all peers, interleaved, in each work
 //!   memory    memory of a server for each of its clients
 //!   tails     tails under load between hosts: the cluster benchmark of apus
-//!   agent     the sides that this program plays itself
+//!   agent     the sides run by this program
 //!   footprint crates, and the time of a clean build
 //!   table     rows and ratios
 //!   document  the Markdown table

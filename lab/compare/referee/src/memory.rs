@@ -22,7 +22,7 @@ use crate::programs::Program;
 pub(crate) struct Crowd {
     /// Name in results.
     pub(crate) name: &'static str,
-    /// Clients, each with a connection of its own.
+    /// Clients, each with a separate connection.
     pub(crate) clients: usize,
 }
 
@@ -33,10 +33,10 @@ pub(crate) const CROWDS: [Crowd; 3] = [
     Crowd { name: "memory-10k", clients: 10_000 },
 ];
 
-/// Clients of one process, whose descriptors the system limits.
+/// Maximum clients per process; the system limits descriptors.
 const TOGETHER: usize = 1_000;
 
-/// Time in which a server comes to rest. Chosen by us: far longer than it works on a call.
+/// Settling time of a server. Chosen by us: far longer than a call takes.
 const REST: Duration = Duration::from_millis(200);
 
 /// The memory of a peer's server, in all runs.
@@ -47,7 +47,7 @@ pub(crate) struct Growth<'a> {
     found: Vec<(usize, f64)>,
 }
 
-/// Returns what has to be measured: peers whose servers grow, with each number of clients.
+/// Returns the measurements to make: peers whose servers grow, with each number of clients.
 pub(crate) fn entries<'a>(options: &Options, programs: &'a [Program]) -> Vec<Growth<'a>> {
     let selected = CROWDS.into_iter().filter(|crowd| options.selects(crowd.name));
     let grows = |program: &&Program| program.about.is_node && program.about.grows;
@@ -100,7 +100,8 @@ impl Growth<'_> {
             // They have called.
             clients.address().map(|_| clients)
         };
-        // What a server has once, whatever the number of its clients, does not count.
+        // Memory that a server allocates once, independently of the number of clients, does not
+        // count.
         let _first = clients(1)?;
         let before = memory()?;
         let (whole, rest) = (self.crowd.clients / TOGETHER, self.crowd.clients % TOGETHER);
@@ -147,7 +148,7 @@ pub(crate) fn cells<'a>(
     entries.iter().filter_map(cell)
 }
 
-/// apus beside each peer with as many clients.
+/// Ratios of apus to each peer with the same number of clients.
 pub(crate) fn ratios(entries: &[Growth<'_>]) -> Vec<(String, Ratio)> {
     let ratio = |entry: &Growth<'_>| {
         let ours = entries

@@ -115,14 +115,14 @@ impl Options {
         COURSES.into_iter().filter(|course| self.selects(course.name)).collect()
     }
 
-    /// Returns the loads whose tails are measured: if nothing is selected, or if they are.
+    /// Returns the loads whose tails are measured: by default, or if selected.
     pub(crate) fn loads(&self) -> Vec<Load> {
         let by_name = |load: &Load| self.works.iter().any(|it| it == load.name);
         let all = self.tails || (self.works.is_empty() && self.only.is_empty());
         LOADS.into_iter().filter(|load| all || by_name(load)).collect()
     }
 
-    /// Returns the time in which calls count.
+    /// Returns the length of the counting window.
     pub(crate) fn length(&self) -> Duration {
         Duration::from_secs_f64(self.seconds)
     }

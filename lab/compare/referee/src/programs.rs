@@ -1,4 +1,4 @@
-//! The programs beside this one, and what they say about themselves.
+//! The peer programs, and their descriptions.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -9,7 +9,7 @@ use apus_testbed::error::{Doing, Error, require};
 use compare_kit::Description;
 use serde::Deserialize;
 
-/// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt, peers of one host.
+/// All programs, in row order: apus, unencrypted peers, encrypting peers, peers of one host.
 const PEERS: [&str; 24] = [
     "apus",
     "apus-sealed",
@@ -37,7 +37,7 @@ const PEERS: [&str; 24] = [
     "iceoryx2",
 ];
 
-/// Those that take part always.
+/// Number of programs that always take part: the first entries of `PEERS`.
 const OURS: usize = 3;
 
 /// A program.
@@ -50,12 +50,12 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Returns whether it is one of apus.
+    /// Returns whether it is an apus program.
     pub(crate) fn is_apus(&self) -> bool {
         is_apus(&self.about)
     }
 
-    /// Returns whether it is the one of apus that is compared with `other`, which is not.
+    /// Returns whether it is the apus program compared with `other`, the program of another peer.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         self.is_apus() && !other.is_apus() && self.about.class == other.about.class
     }
@@ -65,7 +65,8 @@ fn is_apus(about: &Description) -> bool {
     PEERS[..OURS].contains(&&about.name[..])
 }
 
-/// Returns the programs of apus and of the peers in `only`, or of all peers. What is missing is said on standard error.
+/// Returns the programs of apus and of the peers in `only`, or of all peers. Missing programs are
+/// reported on standard error.
 pub(crate) fn find(only: &[String]) -> Result<Vec<Program>, Error> {
     let known = |name: &String| PEERS.contains(&&name[..]);
     let problem = format!("the peers are {}; try tcp,quinn", PEERS[OURS..].join(", "));
@@ -88,7 +89,7 @@ pub(crate) fn find(only: &[String]) -> Result<Vec<Program>, Error> {
     Ok(programs)
 }
 
-/// Asks a program what it is.
+/// Queries a program for its description.
 fn describe(path: PathBuf, versions: &BTreeMap<String, String>) -> Result<Program, Error> {
     let said = Command::new(&path).arg("describe").output();
     let said = said.doing(|| format!("run {}", path.display()))?;

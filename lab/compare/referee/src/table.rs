@@ -34,7 +34,7 @@ pub(crate) const FIGURES: [(&str, &str, Of); 5] = [
         (!entry.is_short()).then(|| krps(found) * bits / 1e6)
     }),
     ("cpu_us_per_call", "processor time of both sides for a call, µs", |entry, found| {
-        // A process that polls uses all there is, whatever a call costs.
+        // A polling process always uses the whole core, regardless of the cost of a call.
         (entry.course.wait == Wait::Block).then(|| cpu_us(found))
     }),
 ];
@@ -74,7 +74,7 @@ pub(crate) fn found(
     )
 }
 
-/// Adds what is shown behind everything else: settings and ratios.
+/// Appends the settings and ratios.
 pub(crate) fn closed(findings: Findings, programs: &[Program]) -> Findings {
     let pairs = programs.iter().map(|program| (program.about.name.clone(), words(program)));
     let ratios = (!findings.outcome.ratios.is_empty()).then_some(Part::Ratios);
@@ -158,7 +158,7 @@ fn tables(programs: &[Program], entries: &[Entry<'_>]) -> Vec<Table> {
     FIGURES.iter().filter_map(table).collect()
 }
 
-/// apus beside each peer of the same class in the same work.
+/// Ratios of apus to each peer of the same class in the same work.
 fn ratios(entries: &[Entry<'_>]) -> Vec<(String, Ratio)> {
     let mut ratios = Vec::new();
     for entry in entries {

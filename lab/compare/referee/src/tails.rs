@@ -24,7 +24,7 @@ pub(crate) struct Load {
 pub(crate) const LOADS: [Load; 2] =
     [Load { name: "tails-w3", workload: "w3" }, Load { name: "tails-w4", workload: "w4" }];
 
-/// Figures of a row of the cluster benchmark that are kept.
+/// Figures copied from a row of the cluster benchmark.
 const FIGURES: [&str; 14] = [
     "short_p50",
     "short_p99",
@@ -53,7 +53,7 @@ const COLUMNS: [(&str, &str); 7] = [
     ("errors", "failures"),
 ];
 
-/// Settings that are kept.
+/// Settings copied from the cluster benchmark.
 const SETTINGS: [&str; 12] = [
     "workload",
     "short_bytes",
@@ -70,7 +70,8 @@ const SETTINGS: [&str; 12] = [
 ];
 
 impl Load {
-    /// Adds its rows, its table and its plots to findings; or a note, if this system has no network between hosts.
+    /// Adds the rows, the table and the plots to the findings, or a note if this system cannot
+    /// create a network between hosts.
     pub(crate) fn add(
         self,
         options: &Options,
@@ -164,7 +165,7 @@ impl Load {
     }
 }
 
-/// Returns each peer, behind the program of apus that is compared with it.
+/// Returns pairs of an apus program and a peer compared with it.
 fn pairs(programs: &[Program]) -> impl Iterator<Item = (&Program, &Program)> {
     programs.iter().filter_map(|theirs| {
         let ours = programs.iter().find(|ours| ours.is_beside(theirs))?;

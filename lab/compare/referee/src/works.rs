@@ -14,7 +14,7 @@ pub(crate) struct Course {
 /// Calls outstanding where a rate is measured.
 const OUTSTANDING: usize = 64;
 
-/// Long requests outstanding: one is on its way while another is being answered.
+/// Outstanding long requests: one is in flight while another is being answered.
 const LONG_OUTSTANDING: usize = 4;
 
 const fn round_trips(name: &'static str, size: usize, wait: Wait) -> Course {

@@ -1,13 +1,15 @@
-//! Checksums of TCP and UDP: veth passes on packets whose checksums hardware would compute (RFC 768, RFC 9293, RFC 1071).
+//! Checksums of TCP and UDP: veth forwards packets before any hardware has computed them (RFC 768,
+//! RFC 9293, RFC 1071).
 
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
 /// Protocol numbers of the IPv4 header with the offset of each protocol's checksum.
 const PROTOCOLS: [(u8, usize); 2] = [(6, 16), (17, 6)];
 
-/// Computes the checksum of a packet with its Ethernet header, if it carries TCP or UDP over IPv4 and is no fragment.
+/// Computes the checksum of a packet with its Ethernet header, if it carries TCP or UDP over IPv4
+/// and is no fragment.
 pub(super) fn complete(frame: &mut [u8]) {
-    // A packet that is not understood is forwarded as it is, and the receiver drops it.
+    // A packet that cannot be parsed is forwarded unchanged, and the receiver drops it.
     let _ = try_complete(frame);
 }
 
@@ -31,7 +33,7 @@ fn try_complete(frame: &mut [u8]) -> Option<()> {
         total = (total & 0xffff) + (total >> 16);
     }
     let checksum = match !(total as u16) {
-        // In UDP, 0 means that there is none.
+        // In UDP, 0 means "no checksum".
         0 => 0xffff,
         checksum => checksum,
     };
@@ -39,7 +41,8 @@ fn try_complete(frame: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Returns the sum of the 16-bit words; an odd byte at the end is the upper half of a word. Eight bytes are added at a time.
+/// Returns the sum of the 16-bit words; an odd byte at the end is the upper half of a word. Eight
+/// bytes are added at a time.
 fn sum(bytes: &[u8]) -> u64 {
     let (chunks, rest) = bytes.as_chunks::<8>();
     let mut wide: u128 = 0;
@@ -79,7 +82,7 @@ mod tests {
         frame
     }
 
-    /// Whether the sum over a segment with its checksum is 0xffff: what a receiver checks.
+    /// Whether the sum over a segment and its checksum is 0xffff, as a receiver checks.
     fn is_right(frame: &[u8]) -> bool {
         let ip = &frame[ETHERNET..];
         let length = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
@@ -110,7 +113,7 @@ mod tests {
         assert!(padded.starts_with(&bare));
     }
 
-    /// Neither panics nor changes anything.
+    /// Malformed and foreign packets cause no panic and stay unchanged.
     #[test]
     fn other_packets_stay_as_they_are() {
         let whole = udp(b"payload");

@@ -1,8 +1,8 @@
-//! A delay line: packets in the order of their arrival, each with the time at which it is due.
+//! A delay line: packets in order of arrival, each with its due time.
 
 use std::collections::VecDeque;
 
-/// The packets of one direction. The delay is the same for all, so the first one is due first.
+/// The packets of one direction. All have the same delay, so the first packet is due first.
 #[derive(Debug)]
 pub(super) struct DelayLine {
     delay: u64,
@@ -12,7 +12,7 @@ pub(super) struct DelayLine {
 }
 
 impl DelayLine {
-    /// Most packets whose memory is kept.
+    /// Maximum number of packet buffers kept for reuse.
     const KEPT: usize = 4_096;
 
     /// Returns an empty line with a delay in nanoseconds.
@@ -33,13 +33,13 @@ impl DelayLine {
         self.packets.front().map(|(due, _)| *due)
     }
 
-    /// Removes the next packet if it is due at `now`, with the time by which it is late.
+    /// Removes the next packet if it is due at `now`; returns it with its lateness.
     pub(super) fn pop(&mut self, now: u64) -> Option<(u64, Vec<u8>)> {
         let late = now.checked_sub(self.due()?)?;
         self.packets.pop_front().map(|(_, packet)| (late, packet))
     }
 
-    /// Takes back the memory of a packet.
+    /// Recycles the memory of a packet.
     pub(super) fn recycle(&mut self, packet: Vec<u8>) {
         if self.free.len() < Self::KEPT {
             self.free.push(packet);

@@ -4,12 +4,14 @@
 //!   client ── gen0 ════ in0 ── delay program ── out0 ════ far0 ── server
 //! ```
 //!
-//! The program forwards each IPv4 packet of either direction when it has waited for the delay. Kernels without netem have
-//! nothing like it, and netem would not let another process compute what it adds.
+//! The program forwards each IPv4 packet, in either direction, after the delay. Kernels without
+//! netem offer no equivalent, and netem would not let another process compute the delay that it
+//! adds.
 //!
-//! - **DELAY-1** No packet leaves before its delay is over, and none overtakes another one of its direction.
-//! - **DELAY-2** Packets leave as they arrived, except for checksums, which veth leaves to hardware that does not exist.
-//!   Long sends are split before they reach the program.
+//! - **DELAY-1** No packet leaves before its delay has passed, and no packet overtakes another of
+//!   its direction.
+//! - **DELAY-2** Packets leave as they arrived, except for checksums: veth leaves those to hardware
+//!   that does not exist. Long sends are split before they reach the program.
 
 mod checksum;
 mod line;
@@ -53,12 +55,13 @@ impl DelayedPath {
     /// Address of the client.
     pub const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 91, 0, 1));
 
-    /// Creates the hosts, and starts the delay program. A packet takes `one_way` longer than without it.
-    /// `program` calls [`agent_main`](crate::process::agent_main) with [`JOBS`].
+    /// Creates the hosts and starts the delay program, which adds `one_way` to each packet's
+    /// transit time. `program` calls [`agent_main`](crate::process::agent_main) with [`JOBS`].
     ///
     /// # Errors
     ///
-    /// The user may not create namespaces, or a system program is missing. Nothing is left behind.
+    /// The user lacks the privilege to create namespaces, or a system program is missing. The
+    /// system is left unchanged.
     pub fn up(one_way: Duration, program: &Path) -> Result<Self, Error> {
         let path = RouterPath::up()?;
         path.configure(
@@ -82,19 +85,19 @@ impl DelayedPath {
         Ok(Self { path, router })
     }
 
-    /// Returns the words to put in front of a command that is to run at the client.
+    /// Returns the prefix of a command that runs at the client.
     #[must_use]
     pub fn at_client(&self) -> Vec<OsString> {
         self.path.enter(PathNode::Source)
     }
 
-    /// Returns the words to put in front of a command that is to run at the server.
+    /// Returns the prefix of a command that runs at the server.
     #[must_use]
     pub fn at_server(&self) -> Vec<OsString> {
         self.path.enter(PathNode::Sink)
     }
 
-    /// Stops the delay program, and returns what it has done.
+    /// Stops the delay program and returns its report.
     ///
     /// # Errors
     ///
@@ -104,7 +107,8 @@ impl DelayedPath {
     }
 }
 
-/// Returns the `ip` commands for a host. `gso_max_segs 1` makes the kernel split long sends before they leave.
+/// Returns the `ip` commands for a host. `gso_max_segs 1` makes the kernel split long sends before
+/// they leave.
 fn host(interface: &str, own: &str, address: IpAddr, other: IpAddr, ethernet: &str) -> String {
     format!(
         "link set dev lo up\n\

@@ -20,11 +20,11 @@ use apus_measure::clock;
 use apus_measure::error::{Doing, Error};
 use apus_measure::process::{Control, NO_ADDRESS, Task};
 
-/// Packets taken from an interface before others are sent.
+/// Maximum number of packets read from an interface before sending resumes.
 const BURST: usize = 32;
-/// Longest sleep in nanoseconds: the program checks then whether it has to end.
+/// Maximum sleep in nanoseconds between checks of the stop request.
 const LONGEST_SLEEP: u64 = 50_000_000;
-/// Room for packets that have arrived and were not taken. Chosen by us: 10 ms at 10 Gbit/s.
+/// Buffer for received but unread packets, in bytes. Chosen by us: 10 ms at 10 Gbit/s.
 const BUFFER: usize = 16 << 20;
 /// Scheduling priority, setpriority(2): the delay must not depend on how much the hosts compute.
 const PRIORITY: i32 = -15;
@@ -34,18 +34,18 @@ struct Setup {
     one_way_ns: u64,
 }
 
-/// One direction: from an interface through the line to the other interface.
+/// One direction: from an interface, through the delay line, to the other interface.
 struct Direction {
     input: OwnedFd,
     output: OwnedFd,
     line: DelayLine,
 }
 
-/// Forwards until it is stopped; gives a [`DelayReport`].
+/// Forwards packets until it is stopped; reports a [`DelayReport`].
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let setup: Setup = serde_json::from_value(task.details.clone())
         .map_err(|error| Error::Peer(format!("an unexpected setup: {error}")))?;
-    // Without them packets are later, which the report shows.
+    // Without the privilege, packets leave later, and the report shows it.
     let _ = rustix::process::setpriority_process(None, PRIORITY);
     let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
     let mut directions = [
@@ -87,13 +87,13 @@ fn sleep(directions: &[Direction; 2]) -> Result<(), Error> {
 impl Direction {
     fn open(from: &str, to: &str, delay: u64) -> Result<Self, Error> {
         let input = packet_socket::open(from, Use::Receive)?;
-        // Refused in a user namespace: packets are lost then if many arrive at once.
+        // Refused in a user namespace: bursts of packets may then be lost.
         let _ = set_socket_recv_buffer_size_force(&input, BUFFER);
         let output = packet_socket::open(to, Use::Send)?;
         Ok(Self { input, output, line: DelayLine::new(delay) })
     }
 
-    /// Takes packets that have arrived; returns whether there were any.
+    /// Reads received packets; returns whether any were available.
     fn take(&mut self, room: &mut [u8]) -> Result<bool, Error> {
         for count in 0..BURST {
             match recv(&self.input, &mut *room, RecvFlags::DONTWAIT) {
@@ -109,7 +109,7 @@ impl Direction {
         Ok(true)
     }
 
-    /// Sends the packets that are due.
+    /// Sends due packets.
     fn send(&mut self, report: &mut DelayReport, late: &mut Latencies) -> Result<(), Error> {
         while let Some((lateness, packet)) = self.line.pop(clock::now()) {
             late.record(lateness);

@@ -27,7 +27,7 @@ pub struct PortCounters {
     pub backlog: u64,
 }
 
-/// An element of what `tc -s -j qdisc show` prints.
+/// An element of the output of `tc -s -j qdisc show`.
 #[derive(Deserialize)]
 struct Queue {
     #[serde(default)]
@@ -49,8 +49,8 @@ struct Queue {
 impl Layout {
     /// Returns the counters of the switch, ordered by port and level.
     ///
-    /// `tc` runs at idle priority: it takes 2 ms of a core, which would lengthen the tail of the
-    /// latencies of hosts that share the core.
+    /// `tc` runs at idle priority: it uses 2 ms of a core, which would lengthen the latency tail of
+    /// hosts on the same core.
     ///
     /// # Errors
     ///

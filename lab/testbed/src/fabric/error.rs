@@ -1,10 +1,10 @@
-//! Reasons for which a fabric cannot be created or found, each with its remedy.
+//! Reasons why a fabric cannot be created or found, each with its remedy.
 
 use std::path::PathBuf;
 
 use apus_measure::error::Error;
 
-/// Reason for which there is no fabric, and the remedy.
+/// Reason why no fabric is available, with the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FabricError {
@@ -19,7 +19,7 @@ pub enum FabricError {
         /// Package that contains it in Debian and Fedora.
         package: &'static str,
     },
-    /// This user may not create network namespaces.
+    /// This user lacks the privilege to create network namespaces.
     #[error(
         "this user may not create network namespaces ({said}); run it as root, or allow all users to \
              create them:\n  sysctl -w user.max_user_namespaces=10000\n  sysctl -w \
@@ -50,7 +50,7 @@ pub enum FabricError {
         place: String,
         /// The program and its arguments.
         command: String,
-        /// What the program wrote to standard error, or its exit status.
+        /// Standard error output of the program, or its exit status.
         said: String,
     },
     /// A persistent fabric of this name exists.
@@ -68,7 +68,7 @@ pub enum FabricError {
         /// Its name.
         name: String,
     },
-    /// The process that owns a persistent fabric has ended without `down`.
+    /// The owner of a persistent fabric has exited without `down`.
     #[error(
         "fabric `{name}` has ended by itself, and nothing of it remains: `apus-lab fabric up --name \
          {name}` makes it anew"
@@ -83,12 +83,12 @@ pub enum FabricError {
         listed(others)
     )]
     NotUp {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Names that exist.
+        /// Existing names.
         others: Vec<String>,
     },
-    /// The state folder belongs to another user, or others may enter it.
+    /// The state folder belongs to another user, or is accessible to other users.
     #[error(
         "{}: this has to be a folder that belongs to you and that no other user may enter; if it is \
          not another user's, `rm -r` it", folder.display()
@@ -97,20 +97,20 @@ pub enum FabricError {
         /// The state folder.
         folder: PathBuf,
     },
-    /// A system program printed something that cannot be parsed.
+    /// A system program printed output that cannot be parsed.
     #[error("{place}: `{command}` printed something unexpected: {problem}")]
     Strange {
         /// The host's name, or `switch`.
         place: String,
         /// The program and its arguments.
         command: String,
-        /// What is unexpected about it.
+        /// Description of the problem.
         problem: String,
     },
 }
 
 impl FabricError {
-    /// Returns the reason in an experiment's error, if a fabric is what it lacks.
+    /// Returns the reason in an experiment's error, if the experiment failed for lack of a fabric.
     #[must_use]
     pub fn of(error: &Error) -> Option<&Self> {
         match error {
@@ -119,7 +119,8 @@ impl FabricError {
         }
     }
 
-    /// Returns whether another attempt must fail in the same way. A program that failed may succeed later.
+    /// Returns whether another attempt must fail in the same way. A program that failed may succeed
+    /// later.
     const fn is_final(&self) -> bool {
         !matches!(self, Self::Command { .. } | Self::Strange { .. })
     }
@@ -131,7 +132,7 @@ impl From<FabricError> for Error {
     }
 }
 
-/// Lists the names that exist.
+/// Lists the existing names.
 fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),

@@ -1,7 +1,7 @@
 //! Holders: processes that keep a namespace in existence.
 //!
-//! A holder is `cat` reading a pipe whose write end belongs to this process and stays unused.
-//! However this process ends, the kernel closes its end of the pipe, and `cat` ends.
+//! A holder is `cat` reading a pipe whose write end belongs to this process and stays unused. When
+//! this process exits, for whatever reason, the kernel closes the write end and `cat` exits.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -16,21 +16,22 @@ use super::identity::Process;
 use super::tool::Tool;
 use apus_measure::error::{Doing, Error};
 
-/// Script that runs in a new namespace: disables what a loaded `br_netfilter` would do to packets
-/// in the switch, reports that the namespace exists, and holds it.
+/// Script that runs in a new namespace: disables the packet filtering of a loaded `br_netfilter` in
+/// the switch, reports that the namespace exists, and holds it.
 const HOLD: &str = "for each in /proc/sys/net/bridge/bridge-nf-call-*; do
   if [ -w \"$each\" ]; then echo 0 > \"$each\"; fi
 done
 echo here
 exec cat > /dev/null";
 
-/// Privilege by which namespaces are created.
+/// Privilege used to create namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Privilege {
     /// This process is privileged.
     Root,
-    /// This process is root in a user namespace. All namespaces of a fabric belong to the same one.
+    /// This process is root in a user namespace. All namespaces of a fabric belong to the same user
+    /// namespace.
     User,
 }
 
@@ -41,10 +42,10 @@ pub(super) struct Holder {
     _child: KillOnDrop,
 }
 
-/// A holder that has been started and may not be ready.
+/// A started holder that may not be ready yet.
 struct Starting(KillOnDrop);
 
-/// A child process that is killed and waited for on drop.
+/// A child process, killed and reaped on drop.
 #[derive(Debug)]
 struct KillOnDrop(Child);
 
@@ -84,7 +85,7 @@ impl Privilege {
             Self::Root => Vec::new(),
             Self::User => command(nsenter, switch, &["--user", "--preserve-credentials"]),
         };
-        // All start in parallel; the first error ends those that have started.
+        // All start in parallel; the first error ends the holders that have started.
         let starting: Vec<_> =
             (0..number).map(|_| Starting::new(&user, &[])).collect::<Result<_, _>>()?;
         starting.into_iter().map(Starting::finish).collect()
@@ -147,7 +148,7 @@ impl Starting {
 }
 
 impl Holder {
-    /// Returns the process whose namespace is entered.
+    /// Returns the process that holds the namespace.
     pub(super) const fn process(&self) -> Process {
         self.process
     }

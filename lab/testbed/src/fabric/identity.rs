@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use apus_measure::error::{Doing, Error};
 
-/// A process that was running when this value was made.
+/// A process that was running when this value was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Process number.
@@ -38,8 +38,8 @@ impl Process {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
             return Ok(());
         };
-        // A pidfd that is opened before the comparison refers to the compared process however long
-        // the comparison takes.
+        // A pidfd opened before the comparison keeps referring to the compared process, even if the
+        // comparison takes long.
         let handle = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => handle,
             Err(rustix::io::Errno::SRCH) => return Ok(()),
@@ -58,9 +58,8 @@ impl Process {
     }
 }
 
-/// Parses field 22 of `/proc/PID/stat`; `None` for a process that has ended and has not been waited
-/// for. The second field is the program's name in parentheses, which may itself contain spaces and
-/// parentheses.
+/// Parses field 22 of `/proc/PID/stat`; `None` for a zombie (exited but not reaped). The second
+/// field is the program's name in parentheses, and the name may contain spaces and parentheses.
 fn began(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();

@@ -1,5 +1,5 @@
-//! An isolated host: one namespace with a loopback interface and no other. All packets in it belong
-//! to the experiment, and the process that created the namespace may capture them.
+//! An isolated host: one namespace whose only interface is loopback. All packets in it belong to
+//! the experiment, and the process that created the namespace may capture them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,7 +24,8 @@ impl IsolatedHost {
     ///
     /// # Errors
     ///
-    /// The user may not create namespaces, or a system program is missing. Nothing is left behind.
+    /// The user lacks the privilege to create namespaces, or a system program is missing. The
+    /// system is left unchanged.
     pub fn up() -> Result<Self, Error> {
         let nsenter = Tool::Nsenter.find()?;
         let (privilege, holder) = Privilege::first()?;
@@ -34,7 +35,7 @@ impl IsolatedHost {
         Ok(host)
     }
 
-    /// Returns the words to put in front of a command that is to run in this host.
+    /// Returns the prefix of a command that runs in this host.
     #[must_use]
     pub fn enter(&self) -> Vec<OsString> {
         self.privilege.enter(&self.nsenter, self.holder.process())

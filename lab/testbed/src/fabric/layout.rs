@@ -13,8 +13,8 @@ use super::spec::Spec;
 use super::tool::Tool;
 use apus_measure::error::Error;
 
-/// The interface of every host. The name is not `eth0`: `/sys/class/net` of a namespace that is
-/// entered without a new mount shows the machine's interfaces, and most machines have an `eth0`.
+/// The interface of every host. The name is not `eth0`: `/sys/class/net` in a namespace entered
+/// without a new mount shows the machine's interfaces, and most machines have an `eth0`.
 pub const INTERFACE: &str = "fab0";
 
 /// Settings and namespaces of a fabric.
@@ -24,9 +24,9 @@ pub struct Layout {
     pub(super) privilege: Privilege,
     /// Path of `nsenter`.
     pub(super) nsenter: PathBuf,
-    /// Process that holds the switch's namespace.
+    /// Holder of the switch's namespace.
     pub(super) switch: Process,
-    /// Processes that hold the hosts' namespaces.
+    /// Holders of the hosts' namespaces.
     pub(super) hosts: Vec<Process>,
 }
 
@@ -96,8 +96,7 @@ impl Layout {
         u8::try_from(node + 1).expect("MAX_NODES is less")
     }
 
-    /// Returns the words to put in front of a command that is to run in a host; see
-    /// [`super::Fabric::enter`].
+    /// Returns the prefix of a command that runs in a host; see [`super::Fabric::enter`].
     ///
     /// # Panics
     ///
@@ -107,19 +106,19 @@ impl Layout {
         self.privilege.enter(&self.nsenter, self.hosts[node])
     }
 
-    /// Returns the words to put in front of a command that is to run in the switch.
+    /// Returns the prefix of a command that runs in the switch.
     #[must_use]
     pub fn enter_switch(&self) -> Vec<OsString> {
         self.privilege.enter(&self.nsenter, self.switch)
     }
 
-    /// Returns whether the processes that hold the namespaces are all running.
+    /// Returns whether all holders of the namespaces are running.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.holders().all(Process::is_alive)
     }
 
-    /// Returns the processes that hold the namespaces, the switch's first.
+    /// Returns the holders of the namespaces, starting with the switch's.
     pub fn holders(&self) -> impl Iterator<Item = Process> {
         std::iter::once(self.switch).chain(self.hosts.iter().copied())
     }

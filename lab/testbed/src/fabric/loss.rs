@@ -10,10 +10,10 @@ use super::layout::Layout;
 use super::tool::Tool;
 use apus_measure::error::Error;
 
-/// Range from which the random numbers are drawn.
+/// Upper end of the range of the random numbers.
 const NUMBERS: u32 = 1_000_000_000;
 
-/// Installs the rule if the settings ask for loss.
+/// Installs the rule if the settings specify loss.
 pub(super) fn begin(layout: &Layout) -> Result<(), Error> {
     if layout.spec.loss == 0.0 {
         return Ok(());

@@ -1,8 +1,8 @@
-//! Fabrics: networks of several hosts on one machine, made of network namespaces.
+//! Fabrics: networks of several hosts on one machine, built from network namespaces.
 //!
 //! Each host has a namespace, and so does the switch that connects them. Namespaces belong to
-//! *processes* and have no names. When these processes end, the kernel removes the namespaces and
-//! every interface in them, however the program that created them ended.
+//! *processes* and have no names. When these processes exit, the kernel removes the namespaces and
+//! every interface in them, even if the program that created them crashed.
 //!
 //! ```text
 //!   host h1 ── fab0 ════ p1 ┐                 ┌ p2 ════ fab0 ── host h2
@@ -13,14 +13,14 @@
 //!                        priority, each as long as the buffer
 //! ```
 //!
-//! A [`Fabric`] is for experiments: it ends with the value. A fabric of [`persistent`] is for
-//! people: it exists until it is taken down. Both have a [`Layout`]: addresses, and commands that
-//! enter a host.
+//! A [`Fabric`] is for experiments: dropping the value removes it. A fabric of [`persistent`] is
+//! for interactive use: it exists until it is taken down. Both provide a [`Layout`]: addresses, and
+//! commands that enter a host.
 //!
 //! | file | content |
 //! |---|---|
 //! | `spec`, `layout` | settings; namespaces, addresses and ways to enter them |
-//! | `identity`, `holder` | processes that hold the namespaces, and how they are identified |
+//! | `identity`, `holder` | processes that hold the namespaces, and their identification |
 //! | `error`, `tool` | system programs and their failures |
 //! | `wiring`, `shaping`, `loss` | input of these programs |
 //! | `counters` | packet counts of the switch |
@@ -29,21 +29,21 @@
 //!
 //! # Invariants
 //!
-//! - **FABRIC-1**: Nothing is created in a namespace that existed before, so nothing that existed
-//!   before can be changed.
-//! - **FABRIC-2**: A namespace exists as long as its holder and the programs in it. Holders live as
-//!   long as the process that started them.
+//! - **FABRIC-1**: Interfaces and rules are created only in new namespaces, so the existing network
+//!   configuration cannot change.
+//! - **FABRIC-2**: A namespace exists as long as its holder and the programs in it. A holder exists
+//!   as long as the process that started it.
 //! - **FABRIC-3**: This module kills and enters only processes that it started. Processes of other
 //!   commands are identified by their number *and* their start time.
 //!
 //! # Differences from wires
 //!
 //! - A token bucket sends a packet and delays the next one. The first packet over an idle link
-//!   arrives at once, where a wire would need its serialization time; the rate is the same.
+//!   arrives immediately, where a wire would add its serialization time; the rate is the same.
 //! - One long send ("segmentation offload") is split into packets where it leaves the host: the
-//!   switch sees the packets that a wire would carry. Checksums are not computed, as nothing can
-//!   corrupt a packet in transit.
-//! - All addresses are known from the beginning: no ARP, no neighbour discovery, no flooding.
+//!   switch handles the packets that a wire would carry. Checksums are not computed, because
+//!   packets cannot be corrupted in transit.
+//! - All addresses are configured up front: no ARP, no neighbour discovery, no flooding.
 
 mod counters;
 mod error;

@@ -1,4 +1,4 @@
-//! A fabric that lives as long as a value: creation, addresses and counters.
+//! A fabric tied to the lifetime of a value: creation, addresses and counters.
 
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
@@ -18,7 +18,7 @@ use apus_measure::error::Error;
 #[derive(Debug)]
 pub struct Fabric {
     layout: Layout,
-    /// Dropping them ends them; the switch is the first.
+    /// The holders, the switch's first. Dropping them ends them.
     _holders: Vec<Holder>,
 }
 
@@ -27,8 +27,8 @@ impl Fabric {
     ///
     /// # Errors
     ///
-    /// The settings are invalid, the user may not create namespaces, a system program is missing,
-    /// or the kernel lacks a feature. Nothing is left behind.
+    /// The settings are invalid, the user lacks the privilege to create namespaces, a system
+    /// program is missing, or the kernel lacks a feature. The system is left unchanged.
     pub fn up(spec: &Spec) -> Result<Self, Error> {
         spec.check()?;
         let nsenter = Tool::Nsenter.find()?;
@@ -64,10 +64,10 @@ impl Fabric {
         self.layout.address(node)
     }
 
-    /// Returns the words to put in front of a command that is to run in a host.
+    /// Returns the prefix of a command that runs in a host.
     ///
-    /// The command keeps its process number, its standard streams and its working directory. It
-    /// sees itself as root if this is not root's fabric.
+    /// The command keeps its process ID, its standard streams and its working directory. It runs as
+    /// root of the user namespace if this is not root's fabric.
     ///
     /// # Panics
     ///
@@ -90,8 +90,8 @@ impl Fabric {
         self.configure(node, &wiring::link(&self.layout, node, up))
     }
 
-    /// Runs lines of `ip -batch` in a host: its interface [`INTERFACE`](super::INTERFACE) gets another MTU, for example, or
-    /// another address.
+    /// Runs lines of `ip -batch` in a host, for example to change the MTU or an address of its
+    /// [`INTERFACE`](super::INTERFACE).
     ///
     /// # Errors
     ///

@@ -4,8 +4,8 @@
 //!   source ── gen0 ════ in0 ── router ── out0 ════ far0 ── sink
 //! ```
 //!
-//! The router's namespace has no addresses, so the kernel forwards nothing itself. The sink has no
-//! address either, so nothing answers.
+//! The router's namespace has no addresses, so the kernel itself does not forward. The sink has no
+//! address either, so it sends no replies.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,7 +23,7 @@ pub enum PathNode {
     Source,
     /// Forwards packets.
     Router,
-    /// Receives packets, which the kernel counts.
+    /// Receives packets; the kernel counts them.
     Sink,
 }
 
@@ -56,9 +56,9 @@ impl RouterPath {
     pub const OUT: &'static str = "out0";
     /// The sink's interface.
     pub const SINK: &'static str = "far0";
-    /// Ethernet address at which the router receives on [`RouterPath::IN`]. It differs from the
-    /// interface's own address, so the kernel discards these packets early as addressed to another
-    /// host, and spends no time on them.
+    /// Destination Ethernet address of packets for the router on [`RouterPath::IN`]. It differs
+    /// from the interface's address, so the kernel discards these packets early, as addressed to
+    /// another host, at no cost.
     pub const IN_ADDRESS: [u8; 6] = [0x02, 0, 0x0a, 0x4e, 0, 1];
     /// Ethernet address of [`RouterPath::OUT`].
     pub const OUT_ADDRESS: [u8; 6] = [0x02, 0, 0x0a, 0x4e, 0, 2];
@@ -67,7 +67,8 @@ impl RouterPath {
     ///
     /// # Errors
     ///
-    /// The user may not create namespaces, or a system program is missing. Nothing is left behind.
+    /// The user lacks the privilege to create namespaces, or a system program is missing. The
+    /// system is left unchanged.
     pub fn up() -> Result<Self, Error> {
         let nsenter = Tool::Nsenter.find()?;
         let (privilege, router) = Privilege::first()?;
@@ -77,7 +78,7 @@ impl RouterPath {
         Ok(path)
     }
 
-    /// Returns the words to put in front of a command that is to run in `node`.
+    /// Returns the prefix of a command that runs in `node`.
     #[must_use]
     pub fn enter(&self, node: PathNode) -> Vec<OsString> {
         self.privilege.enter(&self.nsenter, self.holder(node).process())
@@ -109,7 +110,7 @@ impl RouterPath {
         }
     }
 
-    /// Creates the links. `addrgenmode none` keeps IPv6 from sending packets of its own.
+    /// Creates the links. `addrgenmode none` keeps IPv6 from sending unsolicited packets.
     fn wire(&self) -> Result<(), Error> {
         let (source, sink) = (self.holder(PathNode::Source), self.holder(PathNode::Sink));
         let link = |near: &str, address: [u8; 6], far: &str, holder: &Holder| {
@@ -137,7 +138,7 @@ impl RouterPath {
 }
 
 /// Extracts the count of received packets from the table of `/proc/net/dev`, proc_pid_net(5): bytes
-/// come first, then packets.
+/// first, then packets.
 fn received(table: &str, interface: &str) -> Option<u64> {
     let counts = table
         .lines()

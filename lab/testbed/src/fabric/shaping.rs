@@ -1,8 +1,8 @@
 //! Link rates and switch priorities, as `tc` commands.
 //!
-//! A port of the switch is an HTB class of the link's rate. It lends to eight child classes whose
-//! own rates are negligible, so `prio` alone decides which class sends: strict priority. Each child
-//! class has its own queue.
+//! A port of the switch is an HTB class with the link's rate. It lends to eight child classes with
+//! negligible rates, so `prio` alone selects the class that sends: strict priority. Each child
+//! class has a separate queue.
 //!
 //! The level is the IP precedence: the upper three bits of the traffic class, which are also the
 //! upper three of the DSCP. Level 7 is the highest. apus writes its levels there (`class` of
@@ -11,8 +11,8 @@
 //! # The buffer
 //!
 //! A real switch shares the buffer of a port among its queues. HTB cannot, so each of the eight
-//! queues may be as long as the buffer. A transport that uses one level, as TCP does, has exactly
-//! the buffer. A transport that uses several levels may have more in sum;
+//! queues may be as long as the buffer. A transport that uses one level, as TCP does, can queue
+//! exactly one buffer. A transport that uses several levels may queue more in total;
 //! [`super::PortCounters::backlog`] shows whether it does.
 
 use super::error::FabricError;
@@ -29,17 +29,17 @@ pub const LEVELS: u8 = 8;
 /// (IEEE 802.3).
 const OVERHEAD: u32 = 24;
 
-/// Bytes that the shortest frame takes on the wire: 64, preamble and gap.
+/// Bytes of the shortest frame on the wire: 64, preamble and gap.
 const SHORTEST: u32 = 84;
 
-/// Link time that a bucket holds at least. Chosen by us: timers are no more exact than this, and at
-/// 10 Gbit/s one frame alone takes a microsecond.
+/// Minimum bucket size, as link time. Chosen by us: timers are not more precise than this, and at
+/// 10 Gbit/s a single frame takes a microsecond.
 const SLACK_MICROSECONDS: u64 = 10;
 
 /// Frames that wait in a host: Linux's default for an interface (`txqueuelen`).
 const HOST_QUEUE: u32 = 1_000;
 
-/// Shapes every port of the switch, and the hosts' uplinks if the settings say so.
+/// Shapes every port of the switch, and the hosts' uplinks if configured.
 pub(super) fn shape(layout: &Layout) -> Result<(), Error> {
     let ports: String =
         (0..layout.hosts.len()).map(|node| port(&layout.spec, &Layout::port(node))).collect();
@@ -59,7 +59,7 @@ fn class(level: u8) -> u8 {
     10 + level
 }
 
-/// Returns the level of a queue from the handle that [`port`] gives it.
+/// Returns the level of a queue from the handle assigned by [`port`].
 pub(super) fn level(handle: &str) -> Option<u8> {
     let number: u8 = handle.strip_suffix(':')?.parse().ok()?;
     number.checked_sub(class(0)).filter(|level| *level < LEVELS)
@@ -70,7 +70,7 @@ fn port(spec: &Spec, port: &str) -> String {
     let (rate, buffer) = (spec.bits_per_second(), spec.buffer);
     let frame = spec.frame();
     let wire = format!("overhead {OVERHEAD} mpu {SHORTEST}");
-    // One frame is enough: it makes up for a timer that is late by less than a frame's time.
+    // One frame is enough to compensate for a timer that is late by less than a frame's time.
     let burst = bucket(spec, 1);
     let mut lines = String::new();
     line(&mut lines, format_args!("qdisc add dev {port} root handle 1: htb default {}", class(0)));
@@ -83,8 +83,8 @@ fn port(spec: &Spec, port: &str) -> String {
     );
     for level in 0..LEVELS {
         let (class, prio) = (class(level), LEVELS - 1 - level);
-        // A class sends first with its own rate, whatever its prio. This rate and its bucket are
-        // therefore negligible: one frame a minute (HTB forgets older debts).
+        // A class first sends at its assured rate, regardless of `prio`. This rate and its bucket
+        // are therefore negligible: one frame per minute (HTB drops older debts).
         line(
             &mut lines,
             format_args!(
@@ -100,7 +100,7 @@ fn port(spec: &Spec, port: &str) -> String {
         );
     }
     // The first four bytes of an IPv4 packet: version 4 bits, IHL 4, traffic class 8, length 16; of
-    // IPv6: version 4, traffic class 8, flow label 20. All other packets, level 0 included, go to
+    // IPv6: version 4, traffic class 8, flow label 20. All other packets, level 0 included, use
     // HTB's default class.
     for level in (1..LEVELS).rev() {
         let class = class(level);
@@ -127,8 +127,8 @@ fn uplink(spec: &Spec) -> String {
     let shaped = spec.uplink == Uplink::Shaped;
     if shaped {
         let (rate, limit) = (spec.bits_per_second(), HOST_QUEUE * (spec.frame() + OVERHEAD));
-        // Unlike HTB, it releases a frame only when the frame is fully paid for: two frames make up
-        // for a timer that is late by less than one frame's time.
+        // Unlike HTB, TBF releases a frame only when the bucket covers it in full: two frames
+        // compensate for a timer that is late by less than one frame's time.
         let burst = bucket(spec, 2);
         line(
             &mut lines,
@@ -151,15 +151,15 @@ fn uplink(spec: &Spec) -> String {
     lines
 }
 
-/// Returns the bytes of a token bucket: `frames` frames, or what the link carries in
-/// [`SLACK_MICROSECONDS`] if that is more, plus a margin because the kernel rounds down.
+/// Returns the size of a token bucket in bytes: `frames` frames or the link's capacity in
+/// [`SLACK_MICROSECONDS`], whichever is larger, plus a margin because the kernel rounds down.
 fn bucket(spec: &Spec, frames: u32) -> u64 {
     let frames = u64::from(frames * (spec.frame() + OVERHEAD));
     frames.max(spec.bits_per_second() * SLACK_MICROSECONDS / 8_000_000) + 64
 }
 
-/// Returns the packets that a delay queue holds: what the link carries in that time if all packets
-/// are the shortest, and the host's queue.
+/// Returns the capacity of a delay queue in packets: shortest packets at link rate for the delay,
+/// plus the host's queue.
 fn packets_under_way(spec: &Spec) -> u64 {
     let bytes = spec.bits_per_second() as f64 / 8.0 * spec.delay.as_secs_f64();
     (bytes / f64::from(SHORTEST)) as u64 + u64::from(HOST_QUEUE)
@@ -168,7 +168,7 @@ fn packets_under_way(spec: &Spec) -> u64 {
 /// Replaces a failure of `tc` by the missing queueing discipline, if that is the reason.
 fn explain(error: Error) -> Error {
     let Some(FabricError::Command { said, .. }) = FabricError::of(&error) else { return error };
-    // iproute2 repeats the kernel's message; older versions have their own wording.
+    // iproute2 repeats the kernel's message; older versions use a different wording.
     if !said.contains("qdisc kind is unknown") && !said.contains("No such file or directory") {
         return error;
     }

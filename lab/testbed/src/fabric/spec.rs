@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 
 use apus_measure::error::{Error, require};
 
-/// Most hosts of a fabric. Chosen by us: each host is a process and an interface, and has an entry
-/// for every other; 128 hosts are up in a few seconds.
+/// Maximum number of hosts in a fabric. Chosen by us: each host is a process and an interface, and
+/// has an entry for every other; 128 hosts are up in a few seconds.
 pub const MAX_NODES: usize = 128;
 
-/// Longest delay of a link.
+/// Maximum delay of a link.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// Settings of a fabric.
@@ -26,7 +26,7 @@ pub struct Spec {
     /// frames (24 bytes in all) count.
     #[serde(with = "in_words")]
     pub link: Rate,
-    /// Bytes that may wait at a port of the switch at each priority: one full frame to 4 GB.
+    /// Maximum bytes queued at a port of the switch per priority: one full frame to 4 GB.
     pub buffer: u64,
     /// Length of the longest IP packet, 1280 to 9216 bytes.
     pub mtu: u32,
@@ -43,9 +43,8 @@ pub struct Spec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Uplink {
-    /// Limited to the link's rate, with one queue of 1000 full frames, as a network card has. It
-    /// costs a second timer per packet, which halves the rate that the cores of one machine can
-    /// emulate.
+    /// Limited to the link's rate, with one queue of 1000 full frames, like a network card. It
+    /// costs a second timer per packet, halving the rate that the cores of one machine can emulate.
     Shaped,
     /// Not limited: all queues are in the switch.
     #[default]

@@ -1,6 +1,6 @@
 //! System programs (`ip`, `tc`, `nft`, …), run inside a namespace.
 //!
-//! Each program gets all its commands in one batch (`ip -batch` and the like).
+//! Each program receives all its commands in one batch (`ip -batch` and the like).
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -16,7 +16,7 @@ use apus_measure::program;
 pub enum Tool {
     /// Creates interfaces.
     Ip,
-    /// Configures where hosts are.
+    /// Configures the ports of hosts.
     Bridge,
     /// Shapes links.
     Tc,
@@ -60,7 +60,7 @@ impl Tool {
         FabricError::Missing { program: self.program(), package: self.package() }
     }
 
-    /// Runs the program in a namespace that `enter` leads into, with `input` on its standard input.
+    /// Runs the program in the namespace entered by `enter`, with `input` on its standard input.
     /// Returns its output.
     pub(super) fn run(
         self,
@@ -82,8 +82,8 @@ impl Tool {
             .stderr(Stdio::piped())
             .spawn()
             .doing(doing)?;
-        // These programs read all input before they print more than a pipe holds. A program that
-        // ends early says why on standard error.
+        // These programs read all input before they print more than a pipe can buffer. A program
+        // that exits early reports the reason on standard error.
         let written = child.stdin.take().expect("piped above").write_all(input.as_bytes());
         let output = child.wait_with_output().doing(doing)?;
         if output.status.success() {

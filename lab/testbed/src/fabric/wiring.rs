@@ -7,8 +7,8 @@ use super::layout::{INTERFACE, Layout};
 use super::tool::Tool;
 use apus_measure::error::Error;
 
-/// Threads that configure hosts in parallel. Chosen by us: the kernel serialises most of what these
-/// programs do, but not their start.
+/// Threads that configure hosts in parallel. Chosen by us: the kernel serialises most of the work
+/// of these programs, but not their startup.
 const PARALLEL_HOSTS: usize = 8;
 
 /// Connects every host with the switch, and configures all addresses in the switch and the hosts.
@@ -37,17 +37,17 @@ pub(super) fn every_host(
 /// Returns the `ip` commands for the switch and its links.
 ///
 /// `promisc on` hides the switch's queues from senders. Linux charges a packet to its socket's send
-/// buffer until the packet arrives, so a sender would feel the queues in the *switch* (TCP keeps
-/// its own queue short by it, UDP sends block), which no sender of a real network does. A bridge
-/// that receives itself forwards copies, which are charged to no socket, and frees the original at
-/// once; the payload is not copied.
+/// buffer until the packet arrives, so the queues in the *switch* would throttle senders (TCP would
+/// keep its queue short, UDP sends would block), unlike in a real network. A bridge in promiscuous
+/// mode forwards copies, which are not charged to a socket, and frees the original immediately; the
+/// payload is not copied.
 ///
-/// `gso_max_segs 1` makes everything that leaves through this interface a packet that a wire would
-/// carry: the kernel splits long sends there at the latest, and TCP makes none.
+/// `gso_max_segs 1` ensures that only packets that a wire would carry leave through this interface:
+/// the kernel splits long sends there at the latest, and TCP creates none.
 fn switch(layout: &Layout) -> String {
     let mtu = layout.spec.mtu;
     let mut lines = String::from("link set lo up\n");
-    // Only what is configured here: no spanning tree, no multicast snooping, no addresses.
+    // Static configuration only: no spanning tree, no multicast snooping, no addresses.
     let bridge = "stp_state 0 forward_delay 0 mcast_snooping 0 ageing_time 0";
     line(&mut lines, format_args!("link add name br0 mtu {mtu} type bridge {bridge}"));
     line(&mut lines, format_args!("link set dev br0 addrgenmode none promisc on up"));
@@ -66,7 +66,7 @@ fn switch(layout: &Layout) -> String {
     lines
 }
 
-/// Returns the `bridge` commands that say behind which port every host is.
+/// Returns the `bridge` commands that map each host to its port.
 fn forwarding_table(layout: &Layout) -> String {
     let mut lines = String::new();
     for node in 0..layout.hosts.len() {
@@ -80,7 +80,7 @@ fn forwarding_table(layout: &Layout) -> String {
 /// Returns the `ip` commands for a host and its neighbour entries.
 fn host(layout: &Layout, node: usize) -> String {
     let mut lines = String::from("link set lo up\n");
-    // Without an IPv6 address of its own, the interface sends no packets unasked.
+    // Without an IPv6 address, the interface sends no unsolicited packets.
     line(&mut lines, format_args!("link set dev {INTERFACE} addrgenmode none up"));
     let (v4, v6) = (layout.address(node), layout.address_v6(node));
     line(&mut lines, format_args!("address add {v4}/24 dev {INTERFACE}"));
@@ -89,7 +89,7 @@ fn host(layout: &Layout, node: usize) -> String {
     lines
 }
 
-/// Returns the `ip` commands that say at which Ethernet addresses a host reaches the others.
+/// Returns the `ip` commands that configure the Ethernet addresses of a host's neighbours.
 fn neighbours(layout: &Layout, node: usize) -> String {
     let mut lines = String::new();
     for other in (0..layout.hosts.len()).filter(|other| *other != node) {
@@ -107,8 +107,9 @@ fn neighbours(layout: &Layout, node: usize) -> String {
     lines
 }
 
-/// Returns the `ip` commands that take a host's link down, or up again. The kernel forgets the neighbours of a link that is
-/// down; with its own search for them (ARP) the network would be back a second after the link.
+/// Returns the `ip` commands that take a host's link down, or up again. The kernel drops the
+/// neighbours of a link that is down; if ARP had to find them, the network would recover a second
+/// after the link.
 pub(super) fn link(layout: &Layout, node: usize, up: bool) -> String {
     if up {
         format!("link set dev {INTERFACE} up\n{}", neighbours(layout, node))

@@ -1,8 +1,9 @@
 //! Rank 0: the coordinator of a job.
 //!
-//! It listens for the other ranks. A rank that knows the token waits in the
-//! [`registry`](super::registry) for a task. A task takes the rank out; it connects again at once
-//! for the next task. Rank 0 is a node as well: its agents are its own child processes.
+//! It listens for the other ranks. A rank that presents the token waits in the
+//! [`registry`](super::registry) for a task. A task removes the rank from the registry; the rank
+//! reconnects immediately for the next task. Rank 0 is a node as well: its agents are its child
+//! processes.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,12 +25,12 @@ use apus_measure::process::{Crew, RunningAgent, Task, no_remedy};
 pub struct Coordinator {
     program: OsString,
     registry: Arc<Registry>,
-    /// Listening socket and the thread that accepts ranks; `None` if there is only one rank.
+    /// Listening socket and the thread that accepts ranks; `None` for a single rank.
     acceptor: Option<(TcpListener, JoinHandle<()>)>,
 }
 
 impl Coordinator {
-    /// Begins to accept ranks.
+    /// Starts accepting ranks.
     pub(super) fn listen(ranks: Ranks, program: OsString) -> Result<Self, Error> {
         let place = ranks.place();
         let registry = Arc::new(Registry::new(ranks));
@@ -50,7 +51,7 @@ impl Coordinator {
         self.registry.ranks.size as usize
     }
 
-    /// Returns the address at which it listens for the others; `None` if there are none.
+    /// Returns the address that it listens on; `None` for a single rank.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.acceptor.as_ref().and_then(|(listener, _)| listener.local_addr().ok())
@@ -62,7 +63,7 @@ impl Coordinator {
         self.registry.joined() + 1
     }
 
-    /// Starts an agent for each task on the first `nodes` ranks in turn, the first agent here.
+    /// Starts an agent for each task on the first `nodes` ranks, round robin, the first agent here.
     /// Waits for ranks that have not connected.
     pub(super) fn start(&self, nodes: usize, tasks: Vec<Task>) -> Result<Crew, Error> {
         let others = self.registry.take(1..=last_rank(nodes.min(tasks.len())))?;
@@ -83,7 +84,7 @@ impl Coordinator {
                 let body = RunningAgent::process(&[], &self.program, no_remedy());
                 (body.doing(|| format!("start {}", task.name)), task)
             }
-            // A rank that already has a task connects again at once.
+            // A rank that already has a task reconnects immediately.
             _ => {
                 match others.next().map_or_else(|| self.registry.take_one(last_rank(rank + 1)), Ok)
                 {
@@ -101,7 +102,7 @@ fn last_rank(nodes: usize) -> u32 {
     u32::try_from(nodes.saturating_sub(1)).expect("not more than there are ranks")
 }
 
-/// Returns the agent that does this task on a waiting rank.
+/// Returns the agent that runs this task on a waiting rank.
 fn agent_of(waiting: &WaitingRank, task: Task) -> (Result<RunningAgent, Error>, Task) {
     let Hello { rank, host, bind, .. } = &waiting.hello;
     let task = task.on_host(&format!("{host} (rank {rank})"), *bind);
@@ -135,8 +136,8 @@ fn check_reachability(first: IpAddr, others: &[WaitingRank]) -> Result<(), Error
     })
 }
 
-/// Listens on all addresses, unless all ranks are on this host. The coordinator's own name is no
-/// alternative: a host may know itself by an address that no other host can use, or by none.
+/// Listens on all addresses, unless all ranks are on this host. The coordinator's host name is no
+/// alternative: it may resolve to an address that no other host can use, or not at all.
 fn listen(ranks: &Ranks) -> io::Result<TcpListener> {
     let port = ranks.port;
     if let Ok(address) = ranks.coordinator.parse::<IpAddr>()

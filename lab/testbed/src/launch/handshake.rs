@@ -14,10 +14,10 @@ use sha2::{Digest, Sha256};
 use apus_measure::error::{Doing, Error};
 use apus_measure::process::Task;
 
-/// Longest hello in bytes.
+/// Maximum length of a hello in bytes.
 pub(super) const MAX_HELLO: usize = 4096;
 
-/// Time within which a hello must arrive. Chosen by us: longer than any retransmission that still
+/// Time limit for the arrival of a hello. Chosen by us: longer than any retransmission that still
 /// succeeds.
 pub(super) const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -32,7 +32,7 @@ pub(super) struct Hello {
     pub(super) rank: u32,
     /// Number of ranks.
     pub(super) size: u32,
-    /// Address at which the other ranks reach this one.
+    /// Address of this rank, as reachable from the other ranks.
     pub(super) bind: IpAddr,
     /// Name of its host.
     pub(super) host: String,
@@ -42,29 +42,30 @@ pub(super) struct Hello {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HelloReply {
-    /// The rank takes part; tasks follow.
+    /// The rank is accepted; tasks follow.
     Welcome,
     /// The rank is refused, with a reason.
     Refused(String),
 }
 
-/// What a rank that takes part receives next.
+/// Next message to an accepted rank.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Assignment {
     /// A task for a new agent. All further lines on this connection are between the parent and that
     /// agent.
     Task(Task),
-    /// There are no more tasks.
+    /// No more tasks.
     Dismiss,
 }
 
-/// Compares two tokens. The time that this takes does not depend on where they differ.
+/// Compares two tokens in constant time.
 pub(super) fn same_token(one: &str, other: &str) -> bool {
     Sha256::digest(one) == Sha256::digest(other)
 }
 
-/// Configures a connection: lines are sent at once, and a dead connection is detected within 20 s.
+/// Configures a connection: lines are sent without delay, and a dead connection is detected within
+/// 20 s.
 pub(super) fn prepare(stream: &TcpStream) -> Result<(), Error> {
     let all = || {
         sockopt::set_tcp_nodelay(stream, true)?;
@@ -82,7 +83,7 @@ pub(super) fn read_hello(stream: &mut TcpStream) -> io::Result<Hello> {
     let until = Instant::now() + HELLO_TIMEOUT;
     let mut text = Vec::new();
     while text.last() != Some(&b'\n') {
-        // A timeout of 0 would mean none.
+        // A timeout of 0 would mean no timeout.
         let left = until.saturating_duration_since(Instant::now());
         stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
         let mut piece = [0; 512];

@@ -1,7 +1,7 @@
-//! Host files: the hosts that an experiment starts agents on by ssh.
+//! Host files: the hosts where an experiment starts agents by ssh.
 //!
 //! One host per line, split like a shell command: words between blanks, quotes around words with
-//! blanks, `#` begins a comment.
+//! blanks, `#` starts a comment.
 //!
 //! ```text
 //! # [USER@]HOST[:PORT]  [bind=ADDRESS]  [program=PATH]
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! HOST is any name that `ssh` accepts, including a `Host` of its configuration. `bind` is the
-//! address at which the other hosts reach this one, if it differs from the address that ssh
-//! connects to. `program` is the path of apus on that host, if it differs from the path here. The
-//! first line is the first node. A host may appear several times.
+//! host's address for the other hosts, if it differs from the address that ssh connects to.
+//! `program` is the path of apus on that host, if it differs from the path here. The first line is
+//! the first node. A host may appear several times.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -29,14 +29,14 @@ pub struct SshHost {
     pub destination: String,
     /// Port of sshd; `None` uses the configuration of ssh, by default 22.
     pub port: Option<u16>,
-    /// Address at which the other hosts reach it; `None` uses the address that ssh connects to.
+    /// Address for connections from the other hosts; `None` uses the address that ssh connects to.
     pub bind: Option<IpAddr>,
-    /// Path of the program there; `None` uses the path here. A relative path begins in the home
+    /// Path of the program there; `None` uses the path here. A relative path starts in the home
     /// directory.
     pub program: Option<String>,
 }
 
-/// Reason for which a text is not a host file.
+/// Reason why a text is not a host file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostsError {

@@ -1,7 +1,7 @@
 //! Starts the agents of a cluster on hosts that ssh, a launcher or this machine provides.
 //!
-//! Each adapter brings agents of [`crate::process`] onto its hosts and gives each task the address
-//! at which the others reach it. No adapter schedules.
+//! Each adapter starts agents of [`crate::process`] on its hosts and adds to each task the address
+//! for connections from the others. Adapters do not schedule.
 //!
 //! ```text
 //!   Launch::Local     a command per host of this machine, such as one that enters a namespace
@@ -9,7 +9,7 @@
 //!   Launch::Ranks     processes that a launcher started: Slurm, MPI, Kubernetes
 //!     ranks             the rank of this process and the job's settings
 //!     rendezvous        address of rank 0, secret of the job
-//!     coordinator       rank 0: waits for the others (registry) and runs agents of its own
+//!     coordinator       rank 0: waits for the others (registry) and runs agents locally
 //!     node              any other rank: connects to rank 0 and starts an agent for each task
 //!     handshake         messages before the first task
 //!   Launch::Threads   tests
@@ -17,11 +17,11 @@
 //!
 //! # Invariants
 //!
-//! - **LAUNCH-1**: Each start creates new agents: no state is left from an earlier run.
-//! - **LAUNCH-2**: A connection without the token has no effect: it is read for a limited time, up to a
-//!   limited length.
-//! - **LAUNCH-3**: A host that cannot take part is reported by name, with the remedy, before anything
-//!   is measured.
+//! - **LAUNCH-1**: Each start creates new agents: no state survives from an earlier run.
+//! - **LAUNCH-2**: A connection without the token has no effect: it is read for a limited time, up
+//!   to a limited length.
+//! - **LAUNCH-3**: A host that cannot take part is reported by name, with the remedy, before any
+//!   measurement.
 
 mod coordinator;
 mod handshake;
@@ -53,9 +53,9 @@ use apus_measure::process::{Crew, Runner, RunningAgent, Task, no_remedy};
 /// How agents are started.
 #[derive(Debug)]
 pub enum Launch {
-    /// Child processes of this process, each behind a command of its own.
+    /// Child processes of this process, each behind a separate command.
     Local {
-        /// Nodes on which agents run.
+        /// Nodes that run agents.
         nodes: Vec<LocalNode>,
         /// Program that runs as an agent if its first argument is [`crate::process::AGENT`].
         program: PathBuf,
@@ -80,7 +80,7 @@ pub struct LocalNode {
     pub name: String,
     /// Words in front of the program, like `nsenter --target 123 --net`; may be empty.
     pub prefix: Vec<OsString>,
-    /// Address at which the other nodes reach it.
+    /// Address for connections from the other nodes.
     pub bind: IpAddr,
 }
 
@@ -96,15 +96,15 @@ impl Launch {
         }
     }
 
-    /// Starts an agent for each task, each on a node of its own, in the order of the nodes. Tasks
-    /// without an address to listen at get that of their node. The name of the host is appended to
-    /// the name of the task.
+    /// Starts an agent for each task, each on a separate node, in node order. Tasks without a
+    /// listening address get their node's address. The name of the host is appended to the name of
+    /// the task.
     ///
     /// May be called again once the agents of the previous call have ended.
     ///
     /// # Errors
     ///
-    /// An agent does not start; those that started are ended.
+    /// An agent does not start; the agents already started are ended.
     ///
     /// # Panics
     ///
@@ -114,8 +114,8 @@ impl Launch {
     }
 
     /// Starts an agent for each task on the first `nodes` nodes. If there are more tasks than
-    /// nodes, the assignment begins again at the first node. Each task has an agent of its own in
-    /// any case.
+    /// nodes, the assignment wraps around to the first node. Each task has a separate agent in any
+    /// case.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! Any rank but rank 0.
+//! Any rank other than 0.
 //!
 //! It connects to rank 0, waits for a task, starts an agent for it, and relays all further lines to
-//! that agent. It connects again at once, since another task may be due meanwhile, until rank 0
-//! dismisses it. Each task has a connection of its own.
+//! that agent. It reconnects immediately, since another task may be due meanwhile, until rank 0
+//! dismisses it. Each task has a separate connection.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader};
@@ -15,11 +15,11 @@ use super::ranks::Ranks;
 use apus_measure::error::{Doing, Error};
 use apus_measure::process::{MAX_LINE, read_line, relay, write_line};
 
-/// Time for which a rank that has served before tries to reach rank 0. Chosen by us: rank 0 listens
+/// How long a rank that has served before tries to reach rank 0. Chosen by us: rank 0 listens
 /// unless its network is down.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longest duration of one connection attempt.
+/// Timeout of one connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -45,7 +45,7 @@ impl Node {
     /// Rank 0 has ended. Errors of agents are reported to rank 0 instead.
     pub fn serve(self) -> Result<(), Error> {
         let Self { ranks, program, mut connection } = self;
-        // Tasks end with their connections, which do not outlive rank 0.
+        // Tasks end with their connections, and these do not outlive rank 0.
         thread::scope(|scope| {
             loop {
                 // A broken connection counts as an end.

@@ -1,7 +1,7 @@
 //! Ranks: the processes of a job that a launcher started.
 //!
-//! The launcher's environment gives each process its index. Rank 0 is the coordinator, to which the
-//! others connect. The variables:
+//! The launcher's environment gives each process its index. Rank 0 is the coordinator, and the
+//! others connect to it. The variables:
 //!
 //! | | always | Slurm (`srun`) | MPI (`mpirun`) | Kubernetes (indexed job) |
 //! |---|---|---|---|---|
@@ -9,9 +9,9 @@
 //! | how many | `APUS_NODES` | `SLURM_NTASKS` | `OMPI_COMM_WORLD_SIZE`, `PMI_SIZE` | `APUS_NODES` |
 //! | coordinator | `APUS_COORDINATOR` | first of the node list | 127.0.0.1 if all are on one host | `APUS_COORDINATOR` |
 //! | token | `APUS_TOKEN` | job and step | `PMIX_NAMESPACE` | `APUS_TOKEN` |
-//! | address | `APUS_BIND` | | that of the connection to the coordinator | |
+//! | address | `APUS_BIND` | | local address of the connection to the coordinator | |
 //!
-//! A token that is made of a job's number prevents mix-ups between jobs, not attacks. Where other
+//! A token derived from a job's number prevents mix-ups between jobs, not attacks. Where other
 //! hosts can reach the port, set a secret token. It is not encrypted in transit.
 
 use std::env;
@@ -33,7 +33,7 @@ const MANUAL: Launcher = Launcher { index: "APUS_RANK", from: None, count: Some(
 const LAUNCHERS: [Launcher; 5] =
     [MANUAL, OPEN_MPI, PMI, SLURM_STEP, Launcher { count: Some("APUS_NODES"), ..KUBERNETES }];
 
-/// A process of a job, and what it knows of the others.
+/// A process of a job, with its settings for reaching the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranks {
     /// Index of this process, from 0.
@@ -47,10 +47,10 @@ pub struct Ranks {
     pub port: u16,
     /// Secret of the job.
     pub token: String,
-    /// Address at which the other ranks reach this one; `None` uses that of its connection to rank
-    /// 0.
+    /// Address for connections from the other ranks; `None` uses the local address of its
+    /// connection to rank 0.
     pub bind: Option<IpAddr>,
-    /// Time for which rank 0 waits for the others, and they for it.
+    /// How long rank 0 waits for the others, and they for it.
     pub timeout: Duration,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::launcher::LauncherError;
 
-/// Reason for which the ranks of a job are unknown.
+/// Reason why the ranks of a job are unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RanksError {
@@ -31,7 +31,7 @@ pub enum RanksError {
         name: &'static str,
         /// Its value.
         value: String,
-        /// What a valid value is.
+        /// Description of a valid value.
         problem: &'static str,
     },
 }

@@ -1,7 +1,7 @@
-//! Registry of the ranks that wait at rank 0 for tasks.
+//! Registry of the ranks waiting at rank 0 for tasks.
 //!
-//! A thread of the coordinator accepts connections. Each gets a thread for its handshake, which registers
-//! the rank. The coordinator takes ranks out when it has tasks for them.
+//! A thread of the coordinator accepts connections. A thread per connection performs the handshake
+//! and registers the rank. The coordinator removes ranks when it has tasks for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,18 +18,18 @@ use super::ranks::Ranks;
 use apus_measure::error::Error;
 use apus_measure::process::write_line;
 
-/// Most connections without a hello so far. Further ones are closed at once, and their ranks try
-/// again.
+/// Maximum number of connections that have not sent a hello yet. Further connections are closed
+/// immediately, and their ranks retry.
 const MAX_UNKNOWN: usize = 128;
 
 /// Time limit for writing a line to a rank.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Time for which a rank that has been here before is awaited. Chosen by us: it connects again at
-/// once, unless it or its network has failed.
+/// How long to wait for a rank that was connected before. Chosen by us: it reconnects immediately,
+/// unless it or its network has failed.
 const REJOIN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Time for which the dismissal waits for ranks that are about to connect again.
+/// How long the dismissal waits for ranks that are about to reconnect.
 const DISMISS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Ranks that wait for tasks.
@@ -48,7 +48,7 @@ struct RegistryState {
     joined: BTreeSet<u32>,
     dismissed: BTreeSet<u32>,
     closing: bool,
-    /// Number of rejected connections, and the reason of the last one.
+    /// Number of rejected connections, and the reason for the last rejection.
     refused: u64,
     last_refused: String,
 }
@@ -58,7 +58,7 @@ struct RegistryState {
 pub(super) struct WaitingRank {
     pub(super) stream: TcpStream,
     pub(super) hello: Hello,
-    /// Address at which it reached rank 0.
+    /// Address of rank 0 that this rank connected to.
     pub(super) reached_at: IpAddr,
 }
 
@@ -116,7 +116,8 @@ impl Registry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Performs the handshake with a connection, and registers the rank if it belongs to the job; otherwise refuses it.
+    /// Performs the handshake with a connection, and registers the rank if it belongs to the job;
+    /// otherwise refuses it.
     ///
     /// # Errors
     ///
@@ -168,10 +169,11 @@ impl Registry {
         }
     }
 
-    /// Refuses a rank. It is counted first: when the rank knows, every error of this process names it.
+    /// Refuses a rank. The refusal is counted before the rank is notified, so that every later
+    /// error of this process mentions it.
     fn refuse(&self, mut stream: &TcpStream, from: SocketAddr, why: String) {
         self.record_rejection(from, &why);
-        // Fails only if the rank has gone.
+        // Fails only if the rank has disconnected.
         let _ = write_line(&mut stream, &HelloReply::Refused(why));
     }
 
@@ -181,7 +183,7 @@ impl Registry {
         state.last_refused = format!("{}: {why}", from.ip().to_canonical());
     }
 
-    /// Takes these ranks out, once all of them wait.
+    /// Removes these ranks, once all of them are waiting.
     pub(super) fn take(&self, wanted: RangeInclusive<u32>) -> Result<Vec<WaitingRank>, Error> {
         let began = Instant::now();
         let mut state = self.lock();
@@ -233,13 +235,13 @@ impl Registry {
         Error::Agent { agent: format!("rank {}{more}", names.join(", ")), said }
     }
 
-    /// Dismisses all ranks, including those that are about to connect again.
+    /// Dismisses all ranks, including ranks about to reconnect.
     pub(super) fn dismiss(&self) {
         let until = Instant::now() + DISMISS_TIMEOUT;
         let mut state = self.lock();
         state.closing = true;
         for (rank, waiting) in std::mem::take(&mut state.waiting) {
-            // A rank that does not receive it has ended.
+            // A rank that does not receive it has exited.
             let _ = write_line(&mut &waiting.stream, &Assignment::Dismiss);
             state.dismissed.insert(rank);
         }
@@ -257,8 +259,8 @@ impl Registry {
 }
 
 impl WaitingRank {
-    /// Returns whether the rank still waits. A rank that ended has closed its connection; a waiting
-    /// rank sends nothing.
+    /// Returns whether the rank is still waiting. A rank that exited has closed its connection; a
+    /// waiting rank does not send.
     fn is_connected(&self) -> bool {
         let peeked = self.stream.set_nonblocking(true).and_then(|()| self.stream.peek(&mut [0]));
         let is_open = peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);

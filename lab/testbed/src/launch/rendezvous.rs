@@ -9,7 +9,7 @@ use super::host_port::host_and_port;
 use super::ranks_error::RanksError;
 use crate::launcher::{KUBERNETES, OPEN_MPI, PMI, SLURM_STEP, number};
 
-/// Returns a text that only the processes of this job know.
+/// Returns a text shared only by the processes of this job.
 pub(super) fn token(variable: impl Fn(&str) -> Option<String>, launcher: &str) -> Option<String> {
     let slurm = || {
         let job = variable("SLURM_JOB_ID")?;
@@ -56,7 +56,8 @@ pub(super) fn coordinator(
     }))
 }
 
-/// Returns a port that all processes of a job derive alike, below the range of ephemeral ports.
+/// Returns a port derived from the token, the same in all processes of a job and below the range of
+/// ephemeral ports.
 pub(super) fn derived_port(token: &str) -> u16 {
     let digest = Sha256::digest(token);
     20_000 + u16::from_be_bytes([digest[0], digest[1]]) % 10_000

@@ -18,13 +18,13 @@ pub enum Role {
 }
 
 impl Ranks {
-    /// Takes part in the job. Rank 0 can start agents at once, and then waits for the other ranks;
-    /// any other rank connects to rank 0. `program` runs as an agent if its first argument is
+    /// Joins the job. Rank 0 can start agents immediately, and then waits for the other ranks; any
+    /// other rank connects to rank 0. `program` runs as an agent if its first argument is
     /// [`crate::process::AGENT`].
     ///
     /// # Errors
     ///
-    /// Rank 0 cannot listen; or rank 0 does not answer this rank, or refuses it.
+    /// Rank 0 cannot listen, does not answer this rank, or refuses it.
     pub fn join(self, program: PathBuf) -> Result<Role, Error> {
         let program = OsString::from(program);
         match self.rank {

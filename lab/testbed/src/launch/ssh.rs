@@ -1,9 +1,9 @@
-//! Agents on hosts that ssh reaches.
+//! Agents on hosts reachable by ssh.
 //!
 //! Every host is checked before any agent starts: ssh connects without asking for input, the
-//! program exists and has this version, and the address at which ssh reached the host is known.
-//! Agents then run as remote commands. When the connection breaks, the agent reads the end of its
-//! input and ends. If the network does not report the break, ssh notices within 15 s.
+//! program exists and has this version, and the address that ssh connected to is determined. Agents
+//! then run as remote commands. When the connection breaks, the agent reads the end of its input
+//! and exits. If the network does not report the break, ssh notices within 15 s.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -26,13 +26,13 @@ const OPTIONS: [&str; 11] = [
     // No prompts.
     "-oBatchMode=yes",
     "-oConnectTimeout=10",
-    // Ends a connection that is silently dead.
+    // Detects dead connections.
     "-oServerAliveInterval=5",
     "-oServerAliveCountMax=3",
-    // A separate connection for each agent, which no background process keeps open.
+    // A separate connection for each agent, not kept open by a background process.
     "-oControlMaster=no",
     "-oControlPath=none",
-    // Overrides settings that are meant for interactive use.
+    // Overrides settings intended for interactive use.
     "-oRemoteCommand=none",
     "-oClearAllForwardings=yes",
 ];
@@ -56,8 +56,8 @@ struct CheckedHost {
 impl Ssh {
     /// Checks all hosts in parallel.
     ///
-    /// `command` begins the command lines: for example `ssh`, or `ssh -F FILE`. `program` is the
-    /// path of the program on hosts that name no other.
+    /// `command` is the prefix of the command lines, for example `ssh` or `ssh -F FILE`. `program`
+    /// is the path of the program on hosts that specify no other.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Ssh {
         self.hosts.len()
     }
 
-    /// Starts an agent for each task, on the first `nodes` hosts in turn.
+    /// Starts an agent for each task, on the first `nodes` hosts, round robin.
     pub(super) fn start(&self, nodes: usize, tasks: Vec<Task>) -> Result<Crew, Error> {
         Crew::begin_all(self.hosts[..nodes].iter().cycle().zip(tasks).map(|(checked, task)| {
             let CheckedHost { host, program, bind } = checked;
@@ -138,7 +138,7 @@ fn quoted(program: &OsStr) -> Result<String, String> {
             program.display()
         ));
     };
-    // The shell does not expand what is quoted.
+    // The shell does not expand quoted text.
     let program = match program.strip_prefix("~/") {
         Some(path) => format!("./{path}"),
         None => program.to_owned(),
@@ -149,7 +149,7 @@ fn quoted(program: &OsStr) -> Result<String, String> {
     }
 }
 
-/// Asks a host for its address and the program's version.
+/// Queries a host for its address and the program's version.
 fn check(host: &SshHost, command: &[OsString], program: &OsStr) -> Result<CheckedHost, String> {
     let program = quoted(host.program.as_deref().map_or(program, OsStr::new))?;
     let words = command_line(command, host);
@@ -180,12 +180,12 @@ fn check(host: &SshHost, command: &[OsString], program: &OsStr) -> Result<Checke
     Ok(CheckedHost { host: host.clone(), program, bind: host.bind.unwrap_or(reached) })
 }
 
-/// Returns the address at which ssh reached the host, from the output of the check. The version
-/// must be this one's.
+/// Returns the address that ssh connected to, from the output of the check. The version must match
+/// this program's.
 fn parse_check(said: &str, program: &str) -> Result<IpAddr, String> {
     let mut lines = said.lines();
     let first = lines.next().unwrap_or_default();
-    // Address and port of the client, then those of the server.
+    // Address and port of the client, then address and port of the server.
     let fields: Vec<_> = first.split(' ').collect();
     let address = match fields[..] {
         [_, _, address, port] if port.parse::<u16>().is_ok() => address.parse().ok(),
@@ -210,7 +210,7 @@ fn parse_check(said: &str, program: &str) -> Result<IpAddr, String> {
     ))
 }
 
-/// Returns whether the output of `--version`, like `apus 0.1.0 (0123456789ab)`, is that of this
+/// Returns whether the output of `--version`, like `apus 0.1.0 (0123456789ab)`, matches this
 /// program. A program built without a commit matches any commit.
 fn is_ours(said: &str) -> bool {
     let mut words = said.split(' ').skip(1);

@@ -1,4 +1,4 @@
-//! Removal of a fabric: however its owner ends, no process and no namespace remains.
+//! Removal of a fabric: no process and no namespace remains, however its owner exits.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -36,7 +36,7 @@ pub(crate) fn owner() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns the network namespace of a process; `None` once it has ended.
+/// Returns the network namespace of a process; `None` once it has exited.
 fn namespace(pid: u32) -> Option<String> {
     let link = fs::read_link(format!("/proc/{pid}/ns/net")).ok()?;
     Some(link.to_string_lossy().into_owned())
@@ -115,7 +115,7 @@ fn what_was_there_is_not_touched() {
     assert_eq!((interfaces(), routes()), before);
 }
 
-/// Without netem there is no delay, which shows only when everything else exists already.
+/// The lack of netem shows only in the last step, when the rest of the fabric exists already.
 fn one_that_fails_half_way_leaves_nothing() {
     let before = namespaces();
     let delay = std::time::Duration::from_micros(10);
@@ -150,10 +150,10 @@ fn an_isolated_host_has_loopback_only() {
     let table = run("cat /proc/self/net/dev");
     let interfaces: Vec<&str> =
         table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
-    // Some kernels give each namespace tunnels that are down.
+    // Some kernels create tunnel interfaces, which are down, in each namespace.
     assert!(interfaces.contains(&IsolatedHost::INTERFACE), "{table}");
     assert!(!interfaces.iter().any(|name| name.starts_with("eth")), "{table}");
-    // The addresses of interfaces that are up have routes.
+    // The addresses of active interfaces have routes.
     assert!(run("cat /proc/self/net/fib_trie").contains("127.0.0.1"), "loopback is up");
     let inside = run("readlink /proc/self/ns/net");
     assert!(namespaces().contains(inside.trim()));

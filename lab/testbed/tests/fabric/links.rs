@@ -25,7 +25,7 @@ fn small() -> Spec {
     Spec { nodes: 2, ..Spec::default() }
 }
 
-/// A link on which a few packets are a long queue. The whole queue is in the switch.
+/// A slow link: a few packets form a long queue, all of it in the switch.
 fn slow() -> Spec {
     Spec { link: Rate::from_mbps(1).unwrap(), uplink: Uplink::Free, ..small() }
 }
@@ -35,8 +35,8 @@ fn queue(fabric: &Fabric, node: usize, level: u8) -> PortCounters {
     *counters.iter().find(|queue| queue.node == node && queue.level == level).unwrap()
 }
 
-/// Runs an experiment until it succeeds, ten times at most: a busy machine may stop the sender for longer
-/// than the link takes to empty the queue. The switch's fault would be that each one fails.
+/// Runs an experiment until it succeeds, ten times at most: a busy machine may stop the sender for
+/// longer than the link takes to empty the queue. A fault of the switch would make every run fail.
 fn one_of_ten(mut experiment: impl FnMut() -> Result<(), String>) {
     let mut why = String::new();
     for _ in 0..10 {
@@ -97,7 +97,7 @@ fn every_level_has_its_queue() {
 }
 
 /// DATA of a request has the level of its size, and GRANTs have the highest: these are the classes
-/// that the transport itself writes.
+/// written by the transport.
 fn the_levels_of_apus_are_those_of_the_switch() {
     let Some(fabric) = fabric(&small()) else { return };
     let map = apus_proto::Config::default();
@@ -120,8 +120,9 @@ fn overtakes() -> Result<(), String> {
     let address = format!("{}:0", fabric.address(1));
     let mut collector = Running::start(&fabric, 1, &["collect", &address, "105"]);
     let address = collector.line();
-    // A hundred packets of level 1 take more than a second, and the last ones are sent long before.
-    // There are five, because the first one of a level goes first anyway (see `shaping`).
+    // A hundred packets of level 1 take more than a second to transmit, and the last packets are
+    // sent long before that. Five packets, because the first packet of a level goes first anyway
+    // (see `shaping`).
     run(&fabric, 0, &["send", &address, "1x100x1400", "7x5x1400"]);
     let order = collector.line();
     let last = order.rsplit(' ').next();
@@ -141,12 +142,12 @@ fn drops() -> Result<(), String> {
             break counters;
         }
     };
-    // Six fit into the buffer; the link carries a few more meanwhile.
+    // Six packets fit into the buffer; the link transmits a few more meanwhile.
     assert!(counters.packets >= 6, "{counters:?}");
     expect(counters.drops > 100, || format!("{counters:?}"))
 }
 
-/// Linux would charge what waits in the switch to the sender, and hold the sender back.
+/// Linux would charge packets queued in the switch to the sender, and throttle it.
 fn senders_do_not_feel_the_queue_in_the_switch() {
     one_of_ten(do_not_feel_the_queue);
 }
@@ -155,7 +156,7 @@ fn do_not_feel_the_queue() -> Result<(), String> {
     let Some(fabric) = fabric(&slow()) else { return Ok(()) };
     run(&fabric, 0, &["send", &format!("{}:9", fabric.address(1)), "3x600x1400"]);
     let counters = queue(&fabric, 1, 3);
-    // The sender's buffer holds 40 kB at most.
+    // The sender's buffer is limited to 40 kB.
     expect(counters.backlog > 100_000, || format!("{counters:?}"))
 }
 
@@ -211,7 +212,7 @@ fn lost_packets_are_counted() {
 fn two_fabrics_are_isolated() {
     let (Some(one), Some(other)) = (fabric(&small()), fabric(&small())) else { return };
     let address = format!("{}:4000", one.address(1));
-    // The same address in each, and a different program behind it.
+    // The same address in each fabric, served by a different program.
     let mut first = Running::start(&one, 1, &["echo", &address]);
     let mut second = Running::start(&other, 1, &["collect", &address, "1"]);
     assert_eq!((first.line(), second.line()), (address.clone(), address.clone()));

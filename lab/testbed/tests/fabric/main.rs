@@ -1,8 +1,9 @@
-//! Scenario: several hosts on this machine talk over links and a switch. They behave as specified,
-//! and nothing remains when they end.
+//! Scenario: several hosts on this machine communicate over links and a switch. They behave as
+//! specified, and leave nothing behind when they exit.
 //!
 //! The tests run as the calling user, and if that is root, as an unprivileged user as well. They
-//! are skipped with a message if the user may not create namespaces or a program is missing.
+//! are skipped with a message if the user lacks the privilege to create namespaces or a program is
+//! missing.
 
 mod ends;
 mod links;
@@ -43,12 +44,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the tests in a folder of their own, as the calling user and as another user.
+/// Runs the tests in a separate folder, as the calling user and as another user.
 fn worlds() -> ExitCode {
     let world = tempfile::tempdir().expect("a folder");
     let program = world.path().join("fabric-tests");
     fs::copy(env::current_exe().expect("a program"), &program).expect("room for a copy");
-    // Other users can enter; each has a folder of its own in it.
+    // Other users can enter; each user has a separate folder in it.
     fs::set_permissions(world.path(), Permissions::from_mode(0o755)).expect("own folder");
     let mut good = run(Command::new(&program).args([TESTS, "caller"]), world.path(), "caller");
     if rustix::process::geteuid().is_root() {
@@ -97,7 +98,7 @@ fn exit_on_hang() {
     });
 }
 
-/// Chosen by us: thirty times what all tests take on a busy machine.
+/// Chosen by us: thirty times the duration of all tests on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Prints the name of the test; cargo shows it if the test fails.
@@ -106,7 +107,7 @@ fn test(who: &str, name: &str, body: impl FnOnce()) {
     body();
 }
 
-/// Returns a fabric; `None` if this machine lacks something.
+/// Returns a fabric; `None` if this machine lacks a prerequisite.
 fn fabric(spec: &Spec) -> Option<Fabric> {
     match Fabric::up(spec) {
         Ok(fabric) => Some(fabric),

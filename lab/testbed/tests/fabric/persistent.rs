@@ -76,8 +76,8 @@ fn an_owner_is_killed() {
     assert_eq!(down(&name("one")).unwrap(), Removal::Removed);
 }
 
-/// The kernel releases the lock when it closes the owner's last file, possibly after the pipes that hold the
-/// namespaces. Until then the fabric seems to exist.
+/// The kernel releases the lock when it closes the owner's last file, possibly after the pipes that
+/// hold the namespaces. Until then the fabric appears to exist.
 fn wait_until_it_is_dead(text: &str) {
     loop {
         match find(&name(text)) {

@@ -10,10 +10,10 @@ use std::thread;
 use apus_testbed::fabric::Fabric;
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_socket_send_buffer_size};
 
-/// Argument that makes this program one of those below.
+/// Argument that makes this program run one of the programs below.
 pub(crate) const PROGRAM: &str = "__program";
 
-/// A program in a host. It is killed when a test ends, even by a failed assertion.
+/// A program in a host. It is killed when the test ends, even after a failed assertion.
 pub(crate) struct Running {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -61,7 +61,8 @@ pub(crate) fn run(fabric: &Fabric, node: usize, words: &[&str]) -> String {
     Running::start(fabric, node, words).line()
 }
 
-/// Runs one of the programs. Servers print where they listen, and end with their standard input.
+/// Runs one of the programs. Servers print their listening address, and exit at the end of their
+/// standard input.
 pub(crate) fn main(words: &[&str]) -> ExitCode {
     match words {
         ["echo", address] => {
@@ -141,7 +142,7 @@ fn ask(address: &str) -> String {
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
-/// Sends datagrams, `LEVELxCOUNTxBYTES` each. The send buffer holds only a few of them.
+/// Sends datagrams, `LEVELxCOUNTxBYTES` each. The send buffer has space for only a few of them.
 fn send(to: SocketAddr, kinds: &[&str]) {
     let socket = UdpSocket::bind(if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }).unwrap();
     set_socket_send_buffer_size(&socket, 20_000).unwrap();

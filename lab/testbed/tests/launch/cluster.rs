@@ -1,4 +1,4 @@
-//! Clusters of the launch tests: what their agents do.
+//! Clusters of the launch tests: the work of their agents.
 
 use std::env;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 pub(crate) struct RingResult {
     /// Number received from the previous agent.
     pub(crate) heard: u8,
-    /// Address that the agent was given to listen at.
+    /// Listening address assigned to the agent.
     pub(crate) bind: IpAddr,
     pub(crate) pid: u32,
     /// Start, by the agent's clock.
@@ -48,7 +48,7 @@ pub(crate) fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
         }
         "wait" => {
             let (wakes, woken) = mpsc::channel();
-            // A second call finds no receiver.
+            // A second call has no receiver.
             control.stop().wake_with(move || {
                 let _ = wakes.send(());
             });
@@ -80,7 +80,7 @@ pub(crate) fn start(launch: &Launch, jobs: &[&str]) -> Result<Crew, Error> {
     launch.start(jobs.iter().enumerate().map(task).collect())
 }
 
-/// Passes numbers around a ring: every agent receives that of the agent before it.
+/// Passes numbers around a ring: every agent receives the number of the agent before it.
 pub(crate) fn ring(launch: &Launch) -> Vec<RingResult> {
     let nodes = launch.nodes();
     let mut crew = start(launch, &vec!["ring"; nodes]).unwrap();
@@ -144,7 +144,7 @@ pub(crate) fn nodes_in_another_namespace_are_entered() {
     ring(&launch);
     drop(holder.stdin.take());
     assert!(holder.wait().unwrap().success());
-    // The namespace is gone, and every process in it.
+    // The namespace no longer exists, and neither does any process in it.
     let gone = start(&launch, &["ring"]).unwrap().addresses().unwrap_err().to_string();
     assert!(gone.starts_with("node 0 on h1: exit status: 1: nsenter: "), "{gone}");
 }

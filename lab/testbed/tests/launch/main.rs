@@ -1,6 +1,6 @@
 //! Scenario: other programs start the agents of a cluster: ssh on several hosts, mpirun, or a
-//! launcher that sets the ranks in the environment. The agents find each other. If one of them
-//! cannot take part or dies, the error says which and why, and no process remains.
+//! launcher that sets the ranks in the environment. The agents find each other. If an agent cannot
+//! take part or dies, the error names it and the reason, and no process remains.
 //!
 //! Tests are skipped with a message if sshd, mpirun or the privilege to create a network namespace
 //! is missing.
@@ -17,7 +17,7 @@ use apus_testbed::process::{AGENT, agent_main};
 
 /// Argument that makes this program a rank of a job.
 const RANK: &str = "__rank";
-/// Argument that runs one test in a network namespace of its own.
+/// Argument that runs one test in a separate network namespace.
 const INSIDE: &str = "__inside";
 
 /// A test and its name.
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     match first {
         Some(AGENT) => return agent_main(cluster::work),
         Some(RANK) => return mpi::rank(),
-        // The check of a host asks for it.
+        // The check of a host requests the version.
         Some("--version") => {
             println!("launch {}", env!("CARGO_PKG_VERSION"));
             return ExitCode::SUCCESS;
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns options for namespaces in which ports and system folders belong to this test.
+/// Returns options for namespaces with private ports and system folders for this test.
 fn namespace() -> Vec<&'static str> {
     let mut options = vec!["--net", "--mount"];
     if !rustix::process::geteuid().is_root() {
@@ -117,7 +117,7 @@ fn missing(name: &str) -> Option<String> {
     (!there(ssh::SSHD) || !works("ssh", &["-V"])).then(|| "no ssh or no sshd here".to_owned())
 }
 
-/// Runs a command that has to succeed.
+/// Runs a command that must succeed.
 fn run(program: &str, arguments: &[&str]) {
     let status = Command::new(program).args(arguments).status();
     let status = status.unwrap_or_else(|error| panic!("{program}: {error}"));

@@ -1,5 +1,5 @@
-//! Ranks find each other whichever program starts them, and unknown connections do not disturb
-//! them.
+//! Ranks find each other regardless of the program that starts them, and unknown connections do not
+//! disturb them.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,7 +27,7 @@ fn ranks(rank: u32, size: u32, port: u16) -> Ranks {
     Ranks { rank, size, coordinator, port, token: TOKEN.to_owned(), bind: None, timeout }
 }
 
-/// Returns rank 0 and the port at which it listens.
+/// Returns rank 0 and its listening port.
 fn coordinator(ranks: Ranks) -> (Coordinator, u16) {
     let Role::Coordinator(coordinator) = ranks.join(this()).unwrap() else { panic!("rank 0") };
     let port = coordinator.address().map_or(0, |address| address.port());
@@ -46,7 +46,7 @@ impl Rank {
         Self(command.spawn().unwrap())
     }
 
-    /// Waits for its end; returns whether it succeeded, and what it wrote to standard error.
+    /// Waits for its exit; returns whether it succeeded, and its standard error output.
     fn end(&mut self) -> (bool, String) {
         let mut said = String::new();
         self.0.stderr.take().expect("piped").read_to_string(&mut said).unwrap();
@@ -92,7 +92,7 @@ pub(crate) fn may_be_one() {
 pub(crate) fn are_not_disturbed_by_unknown_connections() {
     let (coordinator, port) = coordinator(ranks(0, 2, 0));
     let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
-    // Connections that send nothing and stay open.
+    // Silent connections that stay open.
     let silent: Vec<_> = (0..100).map(|_| connect()).collect();
     // Input that is not a hello, is far too long, or only has the right format.
     let hello = json!({"version": env!("CARGO_PKG_VERSION"), "token": "guessed", "rank": 1, "size": 2,

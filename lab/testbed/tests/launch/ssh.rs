@@ -1,7 +1,7 @@
-//! Agents on hosts that only ssh reaches.
+//! Agents on hosts reachable only by ssh.
 //!
-//! Three real sshd, each at an address of its own with a key of its own, in a namespace without
-//! another network and with its own /run.
+//! Three real sshd instances, each with a separate address and key, in a namespace with a private
+//! /run and no other network.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -180,7 +180,7 @@ pub(crate) fn a_host_whose_agent_dies_is_named() {
     let failure = failure.unwrap().to_string();
     assert_eq!(failure, "node 1 on 127.0.0.2: exit status: 3: the disk is full");
     assert!(each[0].is_some() && each[1].is_none() && each[2].is_some(), "{each:?}");
-    // A host that has ended when the next run begins.
+    // A host that is down when the next run starts.
     let server = &mut hosts.servers[2];
     server.kill().and_then(|()| server.wait()).unwrap();
     let mut crew = start(&launch, &["wait"; 3]).unwrap();
@@ -189,7 +189,7 @@ pub(crate) fn a_host_whose_agent_dies_is_named() {
     assert!(failure.contains("refused") && failure.contains("does sshd run there"), "{failure}");
 }
 
-/// When the parent ends, ssh here, the connection, and the remote command end.
+/// When the parent exits, the local ssh, the connection, and the remote command end.
 pub(crate) fn agents_end_with_their_parent() {
     let hosts = Hosts::start(1);
     let launch = hosts.check("client.conf", "127.0.0.1\n127.0.0.1").unwrap();
@@ -233,8 +233,8 @@ fn agents() -> Vec<PathBuf> {
     entries.filter(|path| ours(path) && is_agent(path)).collect()
 }
 
-/// Returns whether a process is an agent. The ssh command of an agent has more arguments, and a
-/// process that has ended has none.
+/// Returns whether a process is an agent. The ssh command of an agent has more arguments, and an
+/// exited process has no arguments.
 fn is_agent(process: &Path) -> bool {
     // Processes start and end while this reads them.
     let line = fs::read(process.join("cmdline")).unwrap_or_default();

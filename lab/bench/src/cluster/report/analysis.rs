@@ -1,11 +1,11 @@
-//! The analysis of a cluster: what the runs of all transports say together.
+//! The analysis of a cluster: combines the runs of all transports.
 
 use super::input::{Measured, Run, Settings, Transport};
 use super::rows;
 use crate::slowdown::{Curve, Summary};
 use apus_report::result::{Outcome, Ratio, Row};
 
-/// The result of the cluster benchmark, with the runs that it is made from.
+/// The result of the cluster benchmark, with the underlying runs.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     /// Rows, ratios and settings.
@@ -13,12 +13,12 @@ pub struct Analysis {
     pub(super) settings: Settings,
     /// Transports with a result.
     pub(super) transports: Vec<Transport>,
-    /// One for each of them.
+    /// One curve per transport.
     pub(super) curves: Vec<Curve>,
 }
 
 impl Analysis {
-    /// Returns the analysis of what was measured.
+    /// Returns the analysis of the measurements.
     #[must_use]
     pub fn of(measured: Measured) -> Self {
         let config = measured.settings.config(&measured.transports);
@@ -37,8 +37,8 @@ impl Analysis {
         Self { outcome, settings, transports, curves }
     }
 
-    /// Returns the quotients of two transports' slowdowns of short messages, run by run: their p50 and their p99. None if
-    /// one of them has no result.
+    /// Returns the ratios of two transports' slowdowns of short messages, run by run: p50 and p99.
+    /// Empty if either has no result.
     #[must_use]
     pub fn ratios(&self, one: &str, other: &str) -> Vec<(String, Ratio)> {
         let named = |name| self.transports.iter().find(|each| each.row() == name);

@@ -1,12 +1,13 @@
 //! Runs as comma-separated values, for spreadsheets.
 //!
-//! Four files have one line for each run, each size in a run, each fraction of the short messages in a run, and each
-//! priority in a run. Nothing is summed up, so that readers can do it their way.
+//! Four files have one line for each run, each size in a run, each fraction of the short messages
+//! in a run, and each priority in a run. The values are not aggregated, so that readers can choose
+//! how.
 
 use super::input::{Run, Transport};
 use crate::slowdown::CDF;
 
-/// Transports that were measured with the same settings.
+/// Transports measured with the same settings.
 pub(super) struct Group<'a> {
     /// The first fields of each line.
     pub(super) first: Vec<&'a str>,
@@ -112,12 +113,13 @@ fn switch(first: &[&str], groups: &[Group<'_>]) -> String {
     })
 }
 
-/// Returns which run of which transport it was.
+/// Returns the first fields of a line: transport and run.
 fn begin(name: &str, run: &Run) -> [String; 2] {
     [name.to_owned(), (run.number + 1).to_string()]
 }
 
-/// Returns a header, and the lines of every run of every transport. `first` are the first fields of the header.
+/// Returns a header, and the lines of every run of every transport. `first` are the first fields of
+/// the header.
 fn written(
     first: &[&str],
     header: &[&str],

@@ -77,7 +77,7 @@ impl Analysis {
     }
 }
 
-/// Returns how the load was made, in words.
+/// Returns a description of the load.
 fn load(settings: &Settings) -> String {
     format!(
         "Every node is client and server. Requests are due at random instants (Poisson), each to any of the other nodes, \
@@ -102,7 +102,7 @@ fn best_possible(settings: &Settings) -> Section {
     Section::new("The best that these links allow").with_all(bound)
 }
 
-/// Returns the command that measures the same again.
+/// Returns the command that repeats the measurement.
 pub(super) fn once_more(command: &str) -> Section {
     Section::new("Once more").on_page().with(Part::Listing(vec![command.to_owned()]))
 }

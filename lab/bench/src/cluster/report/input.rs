@@ -13,11 +13,11 @@ use apus_report::stats::Spread;
 /// Everything that was measured, and the settings.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The settings, and what follows from them.
+    /// The settings, and values derived from them.
     pub settings: Settings,
-    /// The transports, in the order in which they are shown.
+    /// The transports, in display order.
     pub transports: Vec<Transport>,
-    /// Reservations that do not follow from the figures themselves, such as failed runs.
+    /// Caveats that the figures do not show, such as failed runs.
     pub notes: Vec<String>,
 }
 
@@ -34,12 +34,12 @@ pub struct Settings {
     pub nodes: usize,
     /// Rate of every link in bits per second.
     pub link: u64,
-    /// How that rate was chosen, in words: `given`, or what `auto` found and the share of the cores' time
-    /// that it leaves.
+    /// How that rate was chosen, in words: `given`, or the result of `auto` and the remaining share
+    /// of idle core time.
     pub link_how: String,
     /// Offered load as a share of each link, headers included.
     pub load: f64,
-    /// Requests that are due at each node, per second.
+    /// Requests due at each node, per second.
     pub rate: f64,
     /// Seconds that count in each run.
     pub seconds: f64,
@@ -47,25 +47,25 @@ pub struct Settings {
     pub runs: usize,
     /// Seed of everything random.
     pub seed: u64,
-    /// Longest IP packet in bytes.
+    /// Maximum IP packet size in bytes.
     pub mtu: u32,
     /// How threads wait.
     pub poll: PollMode,
-    /// Ports of each node, each of them an agent of its own.
+    /// Ports of each node, each served by a separate agent.
     pub processes: usize,
     /// Threads that serve at each port.
     pub receivers: usize,
-    /// Most outstanding requests of each node.
+    /// Maximum outstanding requests of each node.
     pub client_max: u32,
-    /// Priorities of the switch that are used.
+    /// Number of switch priorities in use.
     pub priorities: u8,
-    /// Everything else that was set, by name; parameters of apus that are not the default, for one.
+    /// All other settings by name, for example non-default parameters of apus.
     pub more: Map<String, Value>,
     /// The base of slowdowns, in words.
     pub base: String,
     /// The arithmetic of the best p99 of short messages that these links allow, line by line.
     pub bound: Vec<String>,
-    /// The command that does all of this again.
+    /// The command that repeats the measurement.
     pub command: String,
 }
 
@@ -74,15 +74,15 @@ pub struct Settings {
 pub struct Transport {
     /// Its name, like `tcp-pool`.
     pub name: String,
-    /// The transports that ran at the same time; mostly none.
+    /// The transports that ran at the same time; usually empty.
     pub beside: Vec<String>,
-    /// How it is set up, in words, with everything that affects its figures.
+    /// Its configuration in words, with everything that affects its figures.
     pub settings: String,
-    /// The runs that have a result, in order. The row of a transport without any says why.
+    /// The runs with a result, in order. The row of a transport without results states the reason.
     pub runs: Vec<Run>,
     /// How many runs were repeated, disturbed or lost.
     pub counts: PhaseCounts,
-    /// Why the first run was lost, if one was.
+    /// Reason for the first lost run, if any.
     pub why_lost: Option<String>,
 }
 
@@ -95,7 +95,7 @@ pub struct Run {
     pub summary: Summary,
     /// Offered share of each link, headers included.
     pub offered_load: f64,
-    /// Share of each link that the requests completed in time amount to.
+    /// Share of each link used by the requests completed in time.
     pub achieved_load: f64,
     /// Bits of payload per second that all nodes received together.
     pub throughput: f64,
@@ -105,22 +105,23 @@ pub struct Run {
     pub why: Option<String>,
     /// Seconds of processor time for each 10⁹ bytes of payload.
     pub cpu_per_gb: f64,
-    /// Within this many microseconds of the instant at which they were due, 99 % of the requests were begun: more
-    /// than some tens is a load that was not offered as it should be.
+    /// 99th percentile of the delay between due time and start of requests, in microseconds. Above
+    /// some tens, the load was not offered as intended.
     pub late_p99_us: f64,
-    /// Share of the time in which the cores of the machine had nothing to do; `None` where it is
-    /// unknown. Transports that ran at the same time share it.
+    /// Share of idle time of the machine's cores; `None` if unknown. Transports that ran at the
+    /// same time share it.
     pub idle: Option<f64>,
-    /// The load of the switch; `None` if it is not ours. Transports that ran at the same time share it.
+    /// The load of the switch; `None` if the switch is not part of a fabric. Transports that ran at
+    /// the same time share it.
     pub switch: Option<SwitchLoad>,
     /// Counters of the transport at all nodes, by name, warm-up included.
     pub counters: BTreeMap<String, u64>,
-    /// What the kill of a process did to the others; `None` if none was killed.
+    /// Effect of the kill of a process on the others; `None` without a kill.
     pub kill: Option<KillEffect>,
 }
 
 impl Transport {
-    /// Returns what it is called in results: its name, and beside whom it ran.
+    /// Returns its name in results: the transport, and the concurrent transports.
     #[must_use]
     pub fn row(&self) -> String {
         if self.beside.is_empty() {
@@ -135,18 +136,18 @@ impl Transport {
         self.runs.iter().map(figure).collect()
     }
 
-    /// Returns one value per run, summed up.
+    /// Returns the spread of one value per run.
     pub(super) fn spread(&self, figure: impl Fn(&Run) -> f64) -> Spread {
         Spread::over(&self.over_runs(figure))
     }
 
-    /// Returns the same of a figure that a run may lack; `None` if one does.
+    /// Returns the spread of a figure that a run may lack; `None` if a run lacks it.
     pub(super) fn spread_of(&self, figure: impl Fn(&Run) -> Option<f64>) -> Option<Spread> {
         let values: Option<Vec<f64>> = self.runs.iter().map(figure).collect();
         values.map(|values| Spread::over(&values))
     }
 
-    /// Returns the values of the runs that both have, in the same order.
+    /// Returns the values of the runs that both transports have, in the same order.
     pub(super) fn paired(
         &self,
         other: &Self,

@@ -1,4 +1,4 @@
-//! What the kill of a process did to the others: figures, ratios, notes and a table.
+//! Effect of the kill of a process on the others: figures, ratios, notes and a table.
 
 use serde_json::json;
 
@@ -8,7 +8,8 @@ use apus_report::result::table::spread_in_words;
 use apus_report::result::{Figure, Ratio, Row, Table};
 use apus_report::stats::Spread;
 
-/// Milliseconds by which a kill may be late without a note. Chosen by us: a tenth of the time in which the others are to recover.
+/// Maximum delay of a kill without a note, in milliseconds. Chosen by us: a tenth of the expected
+/// recovery time.
 const LATE_MS: f64 = 100.0;
 
 /// Selects a set of requests.
@@ -28,12 +29,12 @@ const PERIODS: [(&str, &str, Selector); 3] = [
     ("later", "later", |recovery| recovery.later),
 ];
 
-/// Returns the figure of each run; `None` if no process was killed in one.
+/// Returns the figure of each run; `None` if a run had no kill.
 fn spread(transport: &Transport, figure: impl Fn(&KillEffect) -> f64) -> Option<Spread> {
     transport.spread_of(|run| run.kill.as_ref().map(&figure))
 }
 
-/// Adds what is known of kills to a transport's row.
+/// Adds the figures of kills to a transport's row.
 pub(super) fn with_kill(mut row: Row, transport: &Transport) -> Row {
     let kills: Vec<KillEffect> = transport.runs.iter().filter_map(|run| run.kill).collect();
     if kills.is_empty() {
@@ -81,7 +82,7 @@ pub(super) fn ratios(transports: &[Transport]) -> Vec<(String, Ratio)> {
     ratios
 }
 
-/// Returns what a reader has to know of a transport's kills.
+/// Returns a note about a transport's kills.
 pub(super) fn note(transport: &Transport) -> Option<String> {
     let late = spread(transport, |kill| kill.late_ms).filter(|late| late.max > LATE_MS)?;
     Some(format!(

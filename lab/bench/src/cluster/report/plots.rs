@@ -1,4 +1,4 @@
-//! Charts of a cluster: ratios, transports beside each other, the switch, the machine.
+//! Charts of a cluster: ratios, concurrent transports, the switch, the machine.
 
 use super::analysis::Analysis;
 use super::input::{Run, Transport};
@@ -14,7 +14,7 @@ pub(super) fn ratios(analysis: &Analysis) -> Option<Plot> {
     let ratios = &analysis.outcome.ratios;
     let bar = |figure: &str| {
         let bar = move |(name, ratio): &(String, Ratio)| {
-            // What ran beside another transport is held against itself in a chart of its own.
+            // Concurrent transports are compared with their isolated runs in a separate chart.
             let (transport, OURS) = name.strip_prefix(figure)?.split_once('/')? else {
                 return None;
             };
@@ -34,7 +34,7 @@ pub(super) fn ratios(analysis: &Analysis) -> Option<Plot> {
     Some(Plot::bars(heading, ("percentile of short messages", "times"), groups, true))
 }
 
-/// Returns what transports that run at the same time do to each other.
+/// Returns the chart of the mutual effect of concurrent transports.
 pub(super) fn beside(analysis: &Analysis) -> Option<Plot> {
     let transports = &analysis.transports;
     let both: Vec<&Transport> = transports.iter().filter(|each| !each.beside.is_empty()).collect();
@@ -124,7 +124,8 @@ fn stack(
         let bar = |(index, level): (usize, &LevelLoad)| {
             let value = figure(level, levels);
             let says = format!("{} {unit}", short(value));
-            // P7 looks like apus, whose control packets and shortest messages it carries.
+            // P7 has the colour of apus, because it carries apus's control packets and shortest
+            // messages.
             let colour = 7 - index % 8;
             Bar::value(format!("P{index}"), colour, value, says)
         };
@@ -186,7 +187,7 @@ pub(super) fn machine(analysis: &Analysis) -> Vec<Plot> {
     [throughput, cpu, idle].into_iter().flatten().collect()
 }
 
-/// Returns the number of a transport's colour, which is the same in all charts.
+/// Returns the number of a transport's colour, the same in all charts.
 pub(super) fn colour(analysis: &Analysis, row: &str) -> usize {
     slowdown::colour(analysis.curves.iter().map(|curve| &curve.name[..]), row)
 }

@@ -11,12 +11,13 @@ use crate::slowdown::{Curve, OURS};
 use apus_report::result::{Comparison, Figure, Ratio, Row, rounded};
 use apus_report::stats::Spread;
 
-/// Below this share of what was offered, a transport did not keep up: its queue grew for as long as the
-/// load lasted. Chosen by us: far fewer are outstanding at the end.
+/// Below this share of the offered load, a transport did not keep up: its queue grew throughout the
+/// run. Chosen by us: far fewer requests are outstanding at the end.
 const KEPT_UP: f64 = 0.97;
 
-/// Times on an idle link that a message of mean length may take without being late. Chosen by us: long messages take half
-/// of this at 80 % load. A short run ends with many messages on their way, and that alone is no growing queue.
+/// Permitted latency of a message of mean length, in multiples of its time on an idle link. Chosen
+/// by us: long messages take half of this at 80 % load. A short run ends with many messages in
+/// flight, and that alone is no growing queue.
 const ON_ITS_WAY: f64 = 4.0;
 
 /// Returns one transport's row.
@@ -64,7 +65,7 @@ pub(super) fn missing(transport: &Transport) -> Row {
     Row::missing(&transport.row(), why, &transport.counts)
 }
 
-/// Returns what the transport counted in all runs together.
+/// Returns the transport's counters, summed over all runs.
 fn counters(transport: &Transport) -> BTreeMap<&str, u64> {
     let mut sums = BTreeMap::new();
     for (name, count) in transport.runs.iter().flat_map(|run| &run.counters) {
@@ -74,8 +75,8 @@ fn counters(transport: &Transport) -> BTreeMap<&str, u64> {
     sums
 }
 
-/// Returns what passed the switch, level by level: counts of all runs together, means of means, and the longest
-/// queue of all. `None` if a run does not know.
+/// Returns the traffic through the switch, level by level: total counts, means of means, and the
+/// longest queue over all runs. `None` if a run has no switch counters.
 pub(super) fn levels(transport: &Transport) -> Option<Vec<LevelLoad>> {
     let runs: Option<Vec<_>> = transport.runs.iter().map(|run| run.switch.as_ref()).collect();
     let runs = runs?;
@@ -95,8 +96,8 @@ pub(super) fn levels(transport: &Transport) -> Option<Vec<LevelLoad>> {
     Some((0..levels).map(level).collect())
 }
 
-/// Returns what is compared with what: every other transport with apus, and each that ran beside another one with
-/// itself alone.
+/// Returns the pairs to compare: every other transport with apus, and each concurrent transport
+/// with its isolated run.
 fn pairs(transports: &[Transport]) -> Vec<(&Transport, &Transport)> {
     let alone =
         |name: &str| transports.iter().find(|each| each.name == name && each.beside.is_empty());
@@ -126,7 +127,7 @@ pub(super) fn ratios_of(one: &Transport, other: &Transport) -> Vec<(String, Rati
     p99.into_iter().chain(p50).collect()
 }
 
-/// Returns the same as sentences with confidence intervals.
+/// Returns the comparisons as sentences with confidence intervals.
 pub(super) fn comparisons(transports: &[Transport]) -> Vec<Comparison> {
     let p99 = |transport: &Transport| transport.over_runs(|run| run.summary.short.p99);
     let compare = |(one, other): (&Transport, &Transport)| {
@@ -136,7 +137,7 @@ pub(super) fn comparisons(transports: &[Transport]) -> Vec<Comparison> {
     pairs(transports).into_iter().map(compare).collect()
 }
 
-/// Returns what a reader has to know before believing the figures.
+/// Returns the caveats that a reader of the figures must know.
 pub(super) fn notes(measured: &Measured) -> Vec<String> {
     let mut notes = measured.notes.clone();
     for transport in &measured.transports {
@@ -154,14 +155,15 @@ pub(super) fn notes(measured: &Measured) -> Vec<String> {
     notes
 }
 
-/// Returns the share of what was offered that a transport completes in time if its queue does not grow.
+/// Returns the share of the offered load that a transport completes in time if its queue does not
+/// grow.
 fn kept_up(settings: &Settings) -> f64 {
     let there_and_back = 2.0 * 8.0 * settings.mean_bytes / settings.link as f64;
     KEPT_UP - ON_ITS_WAY * there_and_back / settings.seconds
 }
 
-/// Returns what went wrong in a transport's runs. `enough` is the share of what was offered that a transport completes if
-/// its queue does not grow.
+/// Returns the problems in a transport's runs. `enough` is the share of the offered load that a
+/// transport completes if its queue does not grow.
 fn trouble(transport: &Transport, enough: f64) -> impl Iterator<Item = String> {
     let name = transport.row();
     let errors = transport.errors();

@@ -15,7 +15,7 @@ use apus_report::result::{Outcome, Table};
 /// The cluster benchmark, once for each value of each setting that was varied.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// Rows, ratios and settings of all values. Names have the value behind them.
+    /// Rows, ratios and settings of all values. The value is appended to names.
     pub outcome: Outcome,
     varied: Vec<(Varied, Vec<Analysis>)>,
     command: String,
@@ -28,11 +28,11 @@ pub struct Varied {
     pub parameter: String,
     /// Its value while others were varied.
     pub otherwise: String,
-    /// Each value, and what was measured with it; at least one.
+    /// Each value, and its measurements; at least one value.
     pub points: Vec<(String, Measured)>,
 }
 
-/// A figure that is drawn against the values.
+/// A figure plotted against the values.
 struct Curve {
     name: &'static str,
     title: &'static str,
@@ -79,11 +79,11 @@ const CURVES: [Curve; 4] = [
 ];
 
 impl Sweep {
-    /// Of what was measured. `command` does all of it again.
+    /// Builds the report from the measurements. `command` repeats them.
     ///
     /// # Panics
     ///
-    /// If nothing was varied, or a setting had no value.
+    /// No setting was varied, or a setting had no value.
     #[must_use]
     pub fn new(varied: Vec<Varied>, command: &str) -> Self {
         assert!(!varied.is_empty(), "a sweep over nothing");
@@ -120,7 +120,7 @@ impl Sweep {
         Self { outcome, varied, command: command.to_owned() }
     }
 
-    /// Returns what was found with each value, in order; values as `NAME=VALUE`.
+    /// Returns the analysis for each value, in order; values as `NAME=VALUE`.
     pub fn points(&self) -> impl Iterator<Item = (String, &Analysis)> {
         points(&self.varied)
     }
@@ -173,7 +173,7 @@ impl Sweep {
     }
 }
 
-/// Returns each value as `NAME=VALUE`, and what was found with it.
+/// Returns each value as `NAME=VALUE`, with its analysis.
 fn points(varied: &[(Varied, Vec<Analysis>)]) -> impl Iterator<Item = (String, &Analysis)> {
     varied.iter().flat_map(|(varied, findings)| {
         let values = varied.points.iter().map(|(value, _)| format!("{}={value}", varied.parameter));
@@ -181,7 +181,7 @@ fn points(varied: &[(Varied, Vec<Analysis>)]) -> impl Iterator<Item = (String, &
     })
 }
 
-/// Returns the names of all transports, in the order in which they appear.
+/// Returns the names of all transports, in order of appearance.
 fn names(findings: &[Analysis]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for row in findings.iter().flat_map(|each| &each.transports).map(Transport::row) {
@@ -192,7 +192,8 @@ fn names(findings: &[Analysis]) -> Vec<String> {
     names
 }
 
-/// Returns a figure against the values of a setting. Names of files say which, if there are `several`.
+/// Plots a figure against the values of a setting. File names include the setting, if there are
+/// `several`.
 fn plot((varied, findings): &(Varied, Vec<Analysis>), curve: &Curve, several: bool) -> Plot {
     let parameter = &varied.parameter;
     let names = names(findings);
@@ -220,7 +221,8 @@ fn plot((varied, findings): &(Varied, Vec<Analysis>), curve: &Curve, several: bo
     Plot::lines(heading, x, (curve.unit, curve.scale), lines)
 }
 
-/// Returns ticks at equal distances, whether or not values are numbers, with half a step free at both ends.
+/// Returns ticks at equal distances, whether or not values are numbers, with half a step free at
+/// both ends.
 fn ticks(varied: &Varied) -> Ticks {
     let labels =
         varied.points.iter().enumerate().map(|(at, (value, _))| (at as f64, value.clone()));
@@ -251,7 +253,8 @@ fn table((varied, findings): &(Varied, Vec<Analysis>)) -> Table {
     Table::new(title, header, lines.collect())
 }
 
-/// Returns what is the same for all values, in a line: `w4 at 80 % load, 8 nodes, links of 200 Mbit/s`.
+/// Returns the common settings of all values, in one line:
+/// `w4 at 80 % load, 8 nodes, links of 200 Mbit/s`.
 fn title(config: &Map<String, Value>) -> String {
     let number = |name: &str| config.get(name).and_then(Value::as_f64);
     let workload = config.get("workload").and_then(Value::as_str).unwrap_or("messages");
@@ -261,7 +264,7 @@ fn title(config: &Map<String, Value>) -> String {
     [load, nodes, link].into_iter().flatten().fold(workload.to_owned(), |line, part| line + &part)
 }
 
-/// Returns what all values have in common, and the values.
+/// Returns the common settings of all values, and the values.
 fn config(varied: &[(Varied, Vec<Analysis>)], command: &str) -> Map<String, Value> {
     let first = &varied[0].1[0].outcome.config;
     let same = |name: &str, value: &Value| {

@@ -11,7 +11,7 @@ use apus_report::stats::Spread;
 /// The cell of an unknown figure.
 const ABSENT: &str = "–";
 
-/// Returns what the transports made the switch and the cores do, one line per transport.
+/// Returns the load of the switch and the cores, one line per transport.
 pub(super) fn machinery(analysis: &Analysis) -> Table {
     let header = [
         "",
@@ -39,7 +39,7 @@ pub(super) fn machinery(analysis: &Analysis) -> Table {
     Table::new("switch and cores", header, analysis.transports.iter().map(line).collect())
 }
 
-/// Returns what passed the switch, one line per priority, the first to leave first.
+/// Returns the traffic through the switch, one line per priority, the highest first.
 pub(super) fn priorities(analysis: &Analysis) -> Option<Table> {
     let known: Vec<(&Transport, Vec<LevelLoad>)> =
         analysis.transports.iter().filter_map(|each| Some((each, levels(each)?))).collect();

@@ -1,8 +1,8 @@
 //! Sweeps: the effect of settings on short messages.
 //!
-//! The cluster benchmark, once for each value of each setting, one setting at a time. What a setting cannot
-//! change is found once: the rate of the links for all points, the base for each rate and MTU, and transports
-//! other than apus when a parameter of apus is varied.
+//! The cluster benchmark, once for each value of each setting, one setting at a time. Values that a
+//! setting cannot affect are measured once: the link rate for all points, the base for each rate
+//! and MTU, and transports other than apus when a parameter of apus is varied.
 //!
 //! ```text
 //!   Plan ─▶ steps ─▶ Found (kept in a file, if there is one) ─▶ points ─▶ report
@@ -26,13 +26,14 @@ use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::repeat::Repeater;
 
-/// Measures with each value of each of these settings; those with one value have it all the time. What has been
-/// found is kept in the file, if there is one, and results in the file are not measured again.
+/// Measures with each value of each of these settings; settings with a single value have it at
+/// every point. Results are saved in the file, if given, and results found in the file are not
+/// measured again.
 ///
 /// # Errors
 ///
-/// No setting has several values, or one that cannot be measured there; the file holds something else; the fabric
-/// cannot be made; or not a single run succeeded.
+/// No setting has several values, a value cannot be measured at this venue, the file has other
+/// content, the fabric cannot be created, or every run failed.
 pub fn sweep(
     options: &Options,
     settings: &[Setting],
@@ -73,7 +74,7 @@ pub fn sweep(
 /// The results of steps, for the points that need them.
 struct Assembly<'a> {
     venue: &'a Venue,
-    /// One for each step.
+    /// One result per step.
     found: &'a [Found],
 }
 

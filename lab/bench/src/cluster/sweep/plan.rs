@@ -15,23 +15,23 @@ use apus_testbed::error::{Error, require};
 /// The steps of a sweep, in order, and its points.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Sixteen hexadecimal digits that stand for everything that is asked, and for the program that does it: its
-    /// version and commit.
+    /// Sixteen hexadecimal digits that identify all options and the program: its version and
+    /// commit.
     pub(super) name: String,
-    /// The options of all points, except for the setting that is varied.
+    /// The options of all points, except for the varied setting.
     pub(super) options: Options,
     pub(super) steps: Vec<Step>,
     pub(super) varied: Vec<Varied>,
 }
 
-/// Something that is to be found out once.
+/// A measurement that is made once.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     /// The rate of the links, for `--link auto`.
     Link,
     /// The base of slowdowns with these options, for all points that have the same links and MTU.
     Base {
-        /// Of which only links and MTU are of the points.
+        /// Only links and MTU are taken from the points.
         options: Options,
     },
     /// The runs of some transports.
@@ -40,14 +40,14 @@ pub(super) enum Step {
         options: Options,
         /// The mixes that no other step measures with these options.
         mixes: Vec<Mix>,
-        /// The step that finds the base.
+        /// The step that measures the base.
         base: usize,
         /// The first point that needs it, like `load=0.5`.
         about: String,
     },
 }
 
-/// A setting that is varied.
+/// A varied setting.
 #[derive(Debug)]
 pub(super) struct Varied {
     pub(super) setting: Setting,
@@ -59,17 +59,17 @@ pub(super) struct Varied {
 pub(super) struct Point {
     pub(super) value: String,
     pub(super) options: Options,
-    /// The step that finds the base.
+    /// The step that measures the base.
     pub(super) base: usize,
-    /// For each mix of the options the step that measures it, and its position there.
+    /// For each mix of the options, the step that measures it, and its position in that step.
     pub(super) runs: Vec<(usize, usize)>,
 }
 
-/// Most points of a sweep. Chosen by us: a day of measuring; more are probably a mistake.
+/// Maximum points of a sweep. Chosen by us: a day of measuring; more are probably a mistake.
 const MOST_POINTS: usize = 1_000;
 
 impl Plan {
-    /// Returns everything that is needed for these settings. Those with a single value have it at every point.
+    /// Returns the plan for these settings. Settings with a single value have it at every point.
     pub(super) fn new(
         options: &Options,
         settings: &[Setting],
@@ -94,7 +94,7 @@ impl Plan {
         Ok(Self { name, options, steps, varied })
     }
 
-    /// Transports whose best times are looked for, and runs: what a progress bar counts.
+    /// Units of the progress bar: transports measured for best times, and runs.
     pub(super) fn counts(step: &Step) -> usize {
         match step {
             Step::Link => 0,
@@ -110,7 +110,7 @@ struct Steps<'a> {
     /// The options that all points have in common.
     options: &'a Options,
     all: Vec<Step>,
-    /// Steps and positions in them, by what a result depends on.
+    /// Steps and positions in them, keyed by the options that a result depends on.
     known: BTreeMap<String, (usize, usize)>,
 }
 
@@ -149,7 +149,7 @@ impl Steps<'_> {
         Ok(Point { value: value.to_owned(), options, base, runs })
     }
 
-    /// Whether it can be measured; if not, which value is to blame.
+    /// Checks that the options can be measured; the error names the offending value.
     fn check(&self, options: &Options, about: &str) -> Result<(), Error> {
         options.check().and_then(|()| self.venue.check(options)).map_err(|error| match error {
             Error::Option { problem, .. } => wrong(format!("{about}: {problem}")),
@@ -157,8 +157,8 @@ impl Steps<'_> {
         })
     }
 
-    /// Returns the base depends on links and packets; everything else is as it is without a sweep, so that all points
-    /// are held against the same one.
+    /// Returns the step that measures the base. The base depends on links and packets only; other
+    /// options have their values without a sweep, so that all points share the same base.
     fn base(&mut self, options: &Options) -> usize {
         let mut base = Options { link: options.link, ..self.options.clone() };
         base.fabric.mtu = options.fabric.mtu;
@@ -166,7 +166,7 @@ impl Steps<'_> {
         self.step(key, || Step::Base { options: base })
     }
 
-    /// Returns the step that finds what depends on `key`.
+    /// Returns the step for the results that depend on `key`.
     fn step(&mut self, key: String, step: impl FnOnce() -> Step) -> usize {
         let next = self.all.len();
         let (at, _) = *self.known.entry(key).or_insert((next, 0));
@@ -179,7 +179,7 @@ impl Steps<'_> {
     /// Returns everything that the runs of a mix depend on.
     fn key(&self, options: &Options, mix: &Mix) -> String {
         let mut seen = Options { transports: vec![mix.clone()], ..options.clone() };
-        // A parameter with its default is none.
+        // A parameter with its default value counts as unset.
         let usual = Options::default();
         let matters = |name: &str, value| mix.has_apus() && value != usual.parameter(name);
         seen.parameters.retain(|(name, value)| matters(name, *value));
@@ -187,7 +187,7 @@ impl Steps<'_> {
     }
 }
 
-/// Returns what is given more than once.
+/// Returns a setting given more than once.
 fn repeated(settings: &[Setting]) -> Option<&str> {
     let names: Vec<&str> = settings.iter().map(Setting::name).collect();
     let again = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));

@@ -23,7 +23,7 @@ pub(super) enum Found {
     Runs {
         /// In the order of the step's mixes.
         mixes: Vec<MixRuns>,
-        /// What readers have to know about them.
+        /// Notes about the runs for readers.
         notes: Vec<String>,
     },
 }
@@ -60,7 +60,7 @@ impl Found {
         matches!(self, Self::Runs { .. })
     }
 
-    /// Returns whether it is worth keeping: what failed altogether is tried again the next time.
+    /// Returns whether it is worth keeping: complete failures are retried the next time.
     fn is_whole(&self) -> bool {
         match self {
             Self::Runs { mixes, .. } => mixes.iter().all(|runs| !runs.of.is_empty()),
@@ -70,18 +70,18 @@ impl Found {
     }
 }
 
-/// Takes the steps of a plan one after the other.
+/// Executes the steps of a plan in sequence.
 pub(super) struct Finder<'a> {
     plan: &'a Plan,
     venue: &'a Venue,
     lines: Option<Lines<Record>>,
     pub(super) repeater: Repeater,
-    /// What became of the phases of all steps.
+    /// Record of the phases of all steps.
     pub(super) record: Phases,
 }
 
 impl<'a> Finder<'a> {
-    /// With a file that keeps what has been found, if one is named.
+    /// Returns a finder; results are saved in the file, if given.
     pub(super) fn new(plan: &'a Plan, venue: &'a Venue, out: Option<&Path>) -> Result<Self, Error> {
         let unusable =
             |error: LinesError| Error::Option { option: "out", problem: error.to_string() };
@@ -94,7 +94,7 @@ impl<'a> Finder<'a> {
         Ok(Self { plan, venue, lines, repeater, record: Phases::default() })
     }
 
-    /// Returns what all steps find, in order.
+    /// Returns the results of all steps, in order.
     pub(super) fn all(&mut self) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         for (index, step) in (0..).zip(&self.plan.steps) {
@@ -112,7 +112,7 @@ impl<'a> Finder<'a> {
         Ok(found)
     }
 
-    /// Takes a step; `found` is what those before it have found.
+    /// Executes a step; `found` has the results of the previous steps.
     fn find(&mut self, step: &Step, found: &[Found]) -> Result<Found, Error> {
         let options = match step {
             Step::Link => self.plan.options.clone(),
@@ -126,7 +126,7 @@ impl<'a> Finder<'a> {
                 let record = self.repeater.take();
                 match base {
                     Ok(base) => (Found::Base(Base { notes: record.notes(), ..base }), record),
-                    // What has been measured on other links is worth keeping, and what is still to come, too.
+                    // Results on other links, earlier and later ones, are worth keeping.
                     Err(error) if found.iter().any(Found::is_runs) => {
                         (Found::Base(Base::unknown(&error)), record)
                     }
@@ -164,7 +164,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Returns the rate of the links that was found for `--link auto`.
+/// Returns the link rate chosen for `--link auto`.
 pub(super) fn chosen(found: &[Found]) -> Option<&Chosen> {
     found.iter().find_map(|each| match each {
         Found::Link(chosen) => Some(chosen),
@@ -172,7 +172,7 @@ pub(super) fn chosen(found: &[Found]) -> Option<&Chosen> {
     })
 }
 
-/// Returns the options with the rate that was found, if theirs is `auto`.
+/// Returns the options, with `auto` replaced by the chosen rate.
 pub(super) fn resolved(options: &Options, found: &[Found]) -> Options {
     match (options.link, chosen(found)) {
         (Link::Auto, Some(chosen)) => options.with_link(chosen.mbps),

@@ -1,12 +1,13 @@
 //! apus as a contender.
 //!
 //! It is used as in any application: through the public interface of the crate `apus`, with default
-//! parameters unless a plan has others. [`apus_measure::exchange`] has the loops of the two sides.
+//! parameters unless a plan overrides them. [`apus_measure::exchange`] contains the loops of the
+//! two sides.
 //!
 //! - [`Exchange`]: in `rtt`, `throughput`, `rate` and `local`.
 //! - [`Sharded`]: in `rate --shards`.
 //! - [`ReceiveMode`]: in `handoff`.
-//! - [`TracedApus`]: in `rtt` and `rate` on request, with other time traces than the default.
+//! - [`TracedApus`]: in `rtt` and `rate` on request, with non-default time traces.
 //! - [`SealedApus`]: in `rtt`, `throughput` and `rate` with `--sealed`.
 //! - [`BarePair`]: in `local`, the layer below an endpoint.
 

@@ -1,7 +1,7 @@
 //! A shared-memory pair without an endpoint, between two processes of this host.
 //!
-//! The crate `apus-local` on its own: no deadlines, no cookies, one peer, one thread on each side.
-//! The difference to an endpoint's time is the cost of the endpoint's guarantees.
+//! The crate `apus-local` alone: no deadlines, no cookies, one peer, one thread on each side. The
+//! difference from an endpoint's time is the cost of the endpoint's guarantees.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -104,7 +104,7 @@ pub fn both_sides() -> Result<(Pair, Pair), Error> {
     let handshake = || {
         let listener = Listener::bind(&name, &config)?;
         let mut client = Connecting::start(&name, &config)?;
-        // Each side finds the other's part of the handshake complete when it advances.
+        // Each side detects the other's part of the handshake when it advances.
         let mut server = listener.accept()?.ok_or(ConnectError::TimedOut)?;
         let server = server.advance().map_err(ConnectError::Rejected)?;
         let client = client.advance()?;
@@ -122,7 +122,7 @@ fn broken(server: SocketAddr) -> impl Fn(ConnectError) -> Error {
     move |error| Error::endpoint(format!("share memory with {server}"), error)
 }
 
-/// Returns the pair with the first client that connects; `None` once the server is to stop.
+/// Returns the pair with the first client that connects; `None` once the server must stop.
 fn accept(listener: &Listener, stop: &Stop) -> Result<Option<Arc<Pair>>, Error> {
     let refuse = |error| Error::endpoint("accept a client".to_owned(), error);
     let wait = |socket: PollFd<'_>| {
@@ -155,11 +155,11 @@ fn close_on_stop(pair: &Arc<Pair>, stop: &Stop) {
     stop.wake_with(move || pair.close());
 }
 
-/// Answers each request until the client disconnects. Replies that are ready leave together.
+/// Answers each request until the client disconnects. Ready replies leave together.
 fn answer(pair: &Pair, plan: &Plan, mut reply: impl FnMut(Bytes) -> Bytes) -> Result<(), Error> {
     let spin = plan.poll.spin_for();
     let mut events = Vec::new();
-    // Replies that are ready, oldest first.
+    // Ready replies, oldest first.
     let mut ready = VecDeque::new();
     let mut exchange = || {
         pair.wait(spin, None);
@@ -172,7 +172,7 @@ fn answer(pair: &Pair, plan: &Plan, mut reply: impl FnMut(Bytes) -> Bytes) -> Re
         let mut batch = pair.batch()?;
         while let Some((id, reply)) = ready.front() {
             match batch.send(*id, reply) {
-                // The wait also ends when the client has read and made room.
+                // The wait also ends when the client has read messages and freed space.
                 Err(SendError::Full) => break,
                 sent => sent?,
             };
@@ -189,7 +189,7 @@ fn answer(pair: &Pair, plan: &Plan, mut reply: impl FnMut(Bytes) -> Bytes) -> Re
             ) => {
                 return Err(Error::endpoint("answer requests".to_owned(), error));
             }
-            // The client has disconnected, or this side was asked to stop.
+            // The client has disconnected, or this side must stop.
             Err(_) => return Ok(()),
         }
     }
@@ -217,12 +217,12 @@ impl Caller<'_> {
         })
     }
 
-    /// Keeps as many calls outstanding as the plan says, or as there is room for.
+    /// Keeps the plan's number of calls outstanding, or as many as the rings can hold.
     fn many(&self, expected: usize) -> Result<Side, Error> {
         let request = [Bytes::from(vec![0; self.plan.size])];
         let mut meter = Meter::start(self.plan);
         let mut sent = vec![0; self.plan.outstanding];
-        // Ids of calls that may begin.
+        // Free call ids.
         let mut free: Vec<u64> = (0..sent.len() as u64).collect();
         let mut events = Vec::with_capacity(sent.len());
         let mut now = clock::now();

@@ -1,8 +1,8 @@
 //! Server with a given number of receiving threads, for the measurement of handoffs.
 //!
-//! The servers of `handoff` echo, and report what the engine counted from the first packet to the
+//! The servers of `handoff` echo, and report the engine's counters from the first packet to the
 //! last. They receive only requests, and a client disconnects only after its last reply. At the
-//! end, every message that was handed off has therefore been received.
+//! end, every handed-off message has therefore been received.
 
 use std::net::SocketAddr;
 use std::panic::resume_unwind;
@@ -20,19 +20,19 @@ use apus_testbed::process::Control;
 /// Threads that receive the server's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveMode {
-    /// One thread, which polls the network itself.
+    /// One thread that polls the network itself.
     SelfPolling,
-    /// This number of threads, to which a thread of the engine hands the requests off.
+    /// This number of threads; a thread of the engine hands requests off to them.
     Receivers(usize),
 }
 
-/// Names under which a server reports the engine's counters.
+/// Names of the engine's counters in a server's report.
 pub mod counters {
     /// Messages that the application received.
     pub const MESSAGES: &str = "messages";
     /// Messages that another thread than their receiver took from the network.
     pub const HANDOFFS: &str = "handoffs";
-    /// Wake-ups of threads that found no message.
+    /// Wake-ups of threads without a message to receive.
     pub const SPURIOUS_WAKEUPS: &str = "spurious_wakeups";
     /// Passes of the engine's loop that the background poller ran.
     pub const KEEPER_TURNS: &str = "keeper_turns";

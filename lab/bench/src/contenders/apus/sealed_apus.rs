@@ -9,9 +9,10 @@ use apus_measure::plan::{Plan, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 
-/// Requests and replies between two endpoints whose packets are sealed, with the throw-away secret of the plan.
+/// Requests and replies between two endpoints with sealed packets, keyed by the plan's throw-away
+/// secret.
 ///
-/// The first call, which makes the handshake, is part of the warm-up.
+/// The handshake takes place in the first call, part of the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealedApus(pub Exchange);
 

@@ -1,9 +1,9 @@
-//! Endpoints with several shards, for the measurement of what a shard costs.
+//! Endpoints with several shards, to measure the cost of a shard.
 //!
-//! Each side has as many threads as shards. A thread of the client begins as many calls as the plan has outstanding, and
-//! follows each completion that it receives with the next call; a thread of the server echoes what it receives. So each shard
-//! has the load that one has alone. Both sides use all cores
-//! and sleep when there is nothing to do: threads that spin would take the cores from each other.
+//! Each side has one thread per shard. A client thread starts the plan's number of outstanding
+//! calls, and follows each completion with the next call; a server thread echoes requests. Each
+//! shard thus has the load of a single-shard endpoint. Both sides use all cores and sleep when
+//! idle: spinning threads would compete for the cores.
 
 use std::net::SocketAddr;
 use std::panic::resume_unwind;
@@ -33,7 +33,7 @@ impl Sharded {
     /// Returns the contender with `shards` shards on each side.
     #[must_use]
     pub fn new(shards: usize) -> Self {
-        // Contenders are few, and their names are used until the program ends.
+        // Contenders are few, and their names are used until the program exits.
         Self { shards, name: Box::leak(Self::name_of(shards).into_boxed_str()) }
     }
 
@@ -119,7 +119,7 @@ struct Calls<'a> {
     plan: &'a Plan,
     stop: &'a Stop,
     request: Bytes,
-    /// Time at which each call was sent, by its cookie.
+    /// Send time of each call, by cookie.
     sent: Vec<AtomicU64>,
     under_way: AtomicUsize,
 }
@@ -154,7 +154,7 @@ impl<'a> Calls<'a> {
         sent.map_err(|error| Error::endpoint(format!("send to {}", self.server), error))
     }
 
-    /// Does the work of one of `threads` threads.
+    /// Runs one of `threads` threads.
     fn run(&self, thread: usize, threads: usize) -> Result<Side, Error> {
         let mut meter = Meter::start(self.plan);
         match self.exchange(&mut meter, thread, threads) {
@@ -173,7 +173,7 @@ impl<'a> Calls<'a> {
         loop {
             match self.endpoint.recv_completions(&mut ends, self.sent.len()) {
                 Ok(_) => {}
-                // Another thread has received the last one.
+                // Another thread has received the last completion.
                 Err(Closed::ShutDown) => return Ok(()),
                 Err(error) => return Err(Error::endpoint("receive".to_owned(), error)),
             }

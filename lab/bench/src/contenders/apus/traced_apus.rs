@@ -1,6 +1,6 @@
-//! apus with other time traces than the default, for the measurement of their cost.
+//! apus with non-default time traces, to measure their cost.
 //!
-//! By default, one RPC in 256 is traced. This contender traces none, or all.
+//! By default, one RPC in 256 is traced. This contender traces either all RPCs or none.
 
 use std::net::SocketAddr;
 
@@ -12,12 +12,12 @@ use apus_measure::plan::{Plan, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 
-/// Requests and replies between two endpoints with another trace sampling.
+/// Requests and replies between two endpoints with a different trace sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedApus {
     /// The exchange.
     pub exchange: Exchange,
-    /// Whether all RPCs are traced; otherwise none is.
+    /// Whether all RPCs are traced; otherwise tracing is off.
     pub all: bool,
 }
 

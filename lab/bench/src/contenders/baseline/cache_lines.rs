@@ -1,9 +1,11 @@
-//! A bare exchange of cache lines between two processes: the lower bound for messages within a host.
+//! A bare exchange of cache lines between two processes: the lower bound for messages within a
+//! host.
 //!
-//! Each direction is a slot in memory that both sides map. A message is the payload behind a word with its number, on as few
-//! cache lines as that takes. The sender writes the number last, and the receiver spins on it. There is nothing else: one
-//! request at a time, no length, no peer, and nothing is checked. Sides that are to sleep yield their cores instead. What a
-//! transport takes beyond this is its own.
+//! Each direction is a slot in memory that both sides map. A message is a word with its number
+//! followed by the payload, on the minimum number of cache lines. The sender writes the number
+//! last, and the receiver spins on it. The exchange is minimal: one request at a time, no length,
+//! no peer, no checks. Sides configured to sleep yield their cores instead. Any time beyond this is
+//! the transport's cost.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -31,7 +33,8 @@ use apus_testbed::process::{Control, Stop};
 #[derive(Clone, Copy, Debug)]
 pub struct CacheLines;
 
-/// Longest payload in bytes. Chosen by us: longer messages are limited by copying, not by the exchange.
+/// Maximum payload in bytes. Chosen by us: longer messages are limited by copying, not by the
+/// exchange.
 const LONGEST: usize = 4096;
 
 /// Bytes of a cache line.
@@ -40,7 +43,7 @@ const LINE: usize = 64;
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// Attempts to read between two checks whether the side is to stop.
+/// Read attempts between two checks of the stop request.
 const ATTEMPTS: u32 = 256;
 
 impl Contender for CacheLines {
@@ -140,7 +143,7 @@ impl Slot<'_> {
         self.0[0].store(number + 1, Release);
     }
 
-    /// Reads message `number` once it was written; `false` if this side is to stop.
+    /// Reads message `number` once it has been written; `false` if this side must stop.
     #[inline]
     fn wait(self, number: u64, payload: &mut [u64], waiting: &Waiting<'_>) -> bool {
         let written = || self.0[0].load(Acquire) == number + 1;
@@ -156,9 +159,9 @@ impl Slot<'_> {
     }
 }
 
-/// What a side does between two series of attempts to read.
+/// Behaviour of a side between two series of read attempts.
 struct Waiting<'a> {
-    /// Whether it offers its core to the other side, which may have no other.
+    /// Whether it yields its core to the other side, because they may share it.
     yields: bool,
     stop: &'a Stop,
 }
@@ -168,7 +171,7 @@ impl<'a> Waiting<'a> {
         Self { yields: poll != PollMode::Spin, stop }
     }
 
-    /// Returns `false` if the side is to stop.
+    /// Returns `false` if the side must stop.
     fn goes_on(&self) -> bool {
         if self.yields {
             std::thread::yield_now();

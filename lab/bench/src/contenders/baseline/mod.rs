@@ -1,13 +1,13 @@
-//! Baselines: the alternatives to apus that a user has, as fast as we can make them.
+//! Baselines: a user's alternatives to apus, as fast as we can make them.
 //!
-//! A baseline that is slower than necessary would make every comparison worthless. Each file lists
-//! the settings it uses and the alternatives that were measured.
+//! An unnecessarily slow baseline would make every comparison worthless. Each file lists its
+//! settings and the measured alternatives.
 //!
-//! - [`Udp`]: one datagram there and back, the lower bound for every message transport over UDP.
+//! - [`Udp`]: one datagram in each direction, the lower bound for every message transport over UDP.
 //! - [`UdpGso`]: the highest byte rate of UDP sockets.
-//! - [`UdpGsoEcho`]: the highest rate of small packets there and back over UDP sockets.
+//! - [`UdpGsoEcho`]: the highest round trip rate of small packets over UDP sockets.
 //! - [`Tcp`]: length-prefixed messages on a TCP connection, the usual solution.
-//! - [`Tls`]: the same encrypted.
+//! - [`Tls`]: length-prefixed messages on a TLS connection.
 //! - [`Unix`]: length-prefixed messages on a unix socket, the usual solution within a host.
 //! - [`CacheLines`]: a bare exchange of cache lines, the lower bound within a host.
 

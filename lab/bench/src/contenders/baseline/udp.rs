@@ -1,7 +1,7 @@
-//! Single datagrams there and back: the lower bound for every message transport over UDP.
+//! Round trips of single datagrams: the lower bound for every message transport over UDP.
 //!
-//! Each side makes one system call to send and one to receive. Packets have the size of apus's: its
-//! DATA header and the payload.
+//! Each side makes one system call to send and one to receive. Packets are as long as those of
+//! apus: its DATA header and the payload.
 //!
 //! `udp` uses one unconnected socket with `sendmsg` and `recvmsg` and no control data, the cheapest
 //! way to reach many peers. `udp-connected` uses a connected socket with `send` and `recv`, which
@@ -27,14 +27,14 @@ use apus_testbed::process::Control;
 /// Datagrams, one at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Udp {
-    /// Whether each socket is connected to the other one.
+    /// Whether the sockets are connected to each other.
     pub connected: bool,
 }
 
 /// Bytes in front of the payload of a DATA packet of apus.
 const HEADER: usize = apus_wire::DATA_HEADER_LEN;
 
-/// Longest payload of a UDP datagram over IPv4: 65535 less 20 and 8 bytes of headers.
+/// Maximum payload of a UDP datagram over IPv4: 65535 less 20 and 8 bytes of headers.
 const MAX_PAYLOAD: usize = 65_507;
 
 impl Contender for Udp {
@@ -95,7 +95,7 @@ impl Contender for Udp {
     }
 }
 
-/// Length of the number that identifies a packet, at its beginning.
+/// Length of the number at the start of a packet that identifies it.
 const NUMBER: usize = size_of::<u64>();
 
 /// Socket of one side.
@@ -136,7 +136,7 @@ impl UdpSide {
         Ok(())
     }
 
-    /// Waits for the next packet and returns its length; `None` once this side is to stop.
+    /// Waits for the next packet and returns its length; `None` once this side must stop.
     #[inline]
     fn wait(&mut self, waiter: &Waiter<'_>, packet: &mut [u8]) -> Result<Option<usize>, Error> {
         let received = waiter.receive(|flags| self.receive(packet, flags));
@@ -150,7 +150,7 @@ impl UdpSide {
         }
         let no_control = &mut RecvAncillaryBuffer::default();
         let message = recvmsg(&self.socket, &mut [IoSliceMut::new(packet)], no_control, flags)?;
-        // Only the end of the socket, which is not a datagram, has no sender.
+        // Only the end of the socket has no sender; it is not a datagram.
         if let Some(from) = message.address {
             self.peer = from;
         }

@@ -2,19 +2,19 @@
 //! bytes through a socket.
 //!
 //! The sender passes 44 packets at a time to the system (`UDP_SEGMENT`, 64 KiB a call), and the
-//! receiver takes them in one call (`UDP_GRO`). Nothing is acknowledged or reassembled. The bytes
-//! that arrive count, not those sent.
+//! receiver reads them in one call (`UDP_GRO`). There are no acknowledgments and no reassembly.
+//! Received bytes count, not sent bytes.
 //!
-//! Settings, and the alternatives that were measured: a connected sender, and a receiver that does
-//! not ask for addresses; the largest receive buffer that the system grants (a smaller one loses
-//! more whenever the receiver is interrupted; on an idle machine it makes no difference, 64 to 69
+//! Settings, and the measured alternatives: a connected sender, and a receiver that does not
+//! request addresses; the largest receive buffer that the system grants (a smaller one loses more
+//! whenever the receiver is interrupted; on an idle machine it makes no difference, 64 to 69
 //! Gbit/s); no window, because a sender that waits for feedback was never faster (62 to 66 Gbit/s),
-//! and nothing is lost on an idle machine anyway.
+//! and an idle machine loses no packets anyway.
 //!
 //! Spinning is not the fastest way to receive in bulk. A receiver that polls its socket only every
-//! 20, 50 or 100 us carries 80, 86 or 88 Gbit/s; one that spins carries 64, and one that sleeps 79.
-//! We suppose that polling an empty queue takes cache lines from the sender. This contender waits
-//! as all others do, because they are compared.
+//! 20, 50 or 100 us carries 80, 86 or 88 Gbit/s; a spinning receiver carries 64, a sleeping
+//! receiver 79. Presumably, polling an empty queue takes cache lines from the sender. This
+//! contender waits like all others, for a fair comparison.
 
 use std::mem::size_of_val;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -37,7 +37,7 @@ use apus_testbed::process::Control;
 #[derive(Clone, Copy, Debug)]
 pub struct UdpGso;
 
-/// Payload of one packet: the room in an Ethernet frame behind the headers of IPv4 and UDP.
+/// Payload of one packet: the space in an Ethernet frame after the IPv4 and UDP headers.
 const SEGMENT: usize = 1500 - 20 - 8;
 
 /// Payload of one system call: the packets that fit into the longest datagram (65507 bytes).
@@ -109,7 +109,7 @@ pub(super) fn open() -> Result<UdpSocket, Error> {
 
 /// Sets one of the two options that rustix lacks.
 pub(super) fn set_udp_option(socket: &UdpSocket, option: i32, value: i32) -> Result<(), Error> {
-    // SAFETY: the descriptor is open as long as `socket` is borrowed; the pointer and the length
+    // SAFETY: the descriptor is open while `socket` is borrowed; the pointer and the length
     // describe `value`, which the system only reads during the call.
     let result = unsafe {
         libc::setsockopt(

@@ -1,13 +1,14 @@
-//! Small packets there and back, many at a time: the upper bound for the rate of every message transport over UDP
-//! sockets.
+//! Round trips of small packets, many at a time: the upper bound for the rate of every message
+//! transport over UDP sockets.
 //!
-//! Packets have the size of apus's: its DATA header and the payload. Up to 64 of them leave in one call (`UDP_SEGMENT`), and
-//! arrive in one (`UDP_GRO`). Each side sends back what one call has received in one call, and does nothing else: no packet
-//! is acknowledged, ordered or repeated. Packets that were lost are sent again after a while, so that the experiment goes
-//! on; on the loopback interface none is lost.
+//! Packets are as long as those of apus: its DATA header and the payload. Up to 64 of them leave in
+//! one call (`UDP_SEGMENT`), and arrive in one (`UDP_GRO`). Each side returns the packets of one
+//! receive call in one send call, without further processing: no acknowledgment, ordering or
+//! duplicate detection. Lost packets are resent after a while, so that the experiment continues;
+//! the loopback interface loses none.
 //!
-//! Settings: connected sockets on both sides; the requests begin in [`BURSTS`] bursts, so that both sides work at the same
-//! time, and each burst stays together.
+//! Settings: connected sockets on both sides; the requests start in [`BURSTS`] bursts, so that both
+//! sides work at the same time, and each burst stays together.
 
 use std::net::SocketAddr;
 
@@ -24,26 +25,26 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;
 
-/// Small packets there and back at the highest possible rate.
+/// Round trips of small packets at the highest possible rate.
 #[derive(Clone, Copy, Debug)]
 pub struct UdpGsoEcho;
 
 /// Bytes in front of the payload of a DATA packet of apus.
 const HEADER: usize = apus_wire::DATA_HEADER_LEN;
 
-/// Longest payload of a UDP datagram over IPv4: 65535 less 20 and 8 bytes of headers.
+/// Maximum payload of a UDP datagram over IPv4: 65535 less 20 and 8 bytes of headers.
 const MAX_PAYLOAD: usize = 65_507;
 
-/// Most packets of one call (the kernel's `UDP_MAX_SEGMENTS` before Linux 6.9).
+/// Maximum packets per call (the kernel's `UDP_MAX_SEGMENTS` before Linux 6.9).
 const MAX_SEGMENTS: usize = 64;
 
 /// Bursts that the outstanding requests are divided into.
 const BURSTS: usize = 4;
 
-/// Length of the number of a request, at the beginning of its packet.
+/// Length of the request number at the start of a packet.
 const NUMBER: usize = size_of::<u64>();
 
-/// Nanoseconds without a packet after which all outstanding ones count as lost.
+/// Time without a packet, in nanoseconds, after which all outstanding packets count as lost.
 const LOST: u64 = 100_000_000;
 
 impl Contender for UdpGsoEcho {

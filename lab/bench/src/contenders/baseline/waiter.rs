@@ -10,7 +10,7 @@ use rustix::net::RecvFlags;
 use apus_measure::clock;
 use apus_measure::process::Stop;
 
-/// Waits for a socket as a [`PollMode`] says, until the side is asked to stop.
+/// Waits for a socket according to a [`PollMode`], until the side must stop.
 pub struct Waiter<'a> {
     /// Nanoseconds to spin before sleeping; `None` spins forever.
     spin: Option<u64>,
@@ -23,8 +23,8 @@ impl<'a> Waiter<'a> {
         Self { spin: how.spin_for().map(clock::as_nanoseconds), stop }
     }
 
-    /// Calls `receive` until it succeeds; its flags say whether it may sleep. Returns `None` once
-    /// the side is to stop.
+    /// Calls `receive` until it succeeds; its flags specify whether it may sleep. Returns `None`
+    /// once the side must stop.
     #[inline]
     pub fn receive<T>(
         &self,
@@ -54,8 +54,8 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Waits until `socket` is readable or writable, if the mode sleeps at all; the caller then
-    /// tries both again. Returns `false` once the side is to stop.
+    /// Waits until `socket` is readable or writable, if the mode permits sleeping; the caller then
+    /// tries both again. Returns `false` once the side must stop.
     pub(crate) fn either(&self, socket: impl AsFd) -> bool {
         if self.spin.is_some() {
             let mut sockets = [PollFd::new(&socket, PollFlags::IN | PollFlags::OUT)];

@@ -9,7 +9,7 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 
 /// Keeps `limit` requests outstanding for `warm` and then `measure` nanoseconds. Returns the number
-/// of requests per second completed in the latter. All requests go to the first peer.
+/// of requests per second completed in the latter. All requests are for the first peer.
 ///
 /// # Errors
 ///
@@ -38,8 +38,9 @@ pub fn closed_loop(
     Ok(completed as f64 / elapsed as f64 * 1e9)
 }
 
-/// Keeps `limit` requests outstanding for `warm` nanoseconds and then for a `count` of intervals, each of `length`
-/// nanoseconds. Returns the number of requests completed in each interval. All requests go to the first peer.
+/// Keeps `limit` requests outstanding for `warm` nanoseconds and then for a `count` of intervals,
+/// each of `length` nanoseconds. Returns the number of requests completed in each interval. All
+/// requests are for the first peer.
 ///
 /// # Errors
 ///
@@ -78,8 +79,8 @@ fn count_by_interval(
     Ok(completed)
 }
 
-/// Keeps `limit` requests outstanding until `completed` breaks. It is called with the nanoseconds since the begin, by `now`, and
-/// the number of requests that have just been completed, 1 or more.
+/// Keeps `limit` requests outstanding until `completed` breaks. It is called with the nanoseconds
+/// since the start, by `now`, and the number of requests just completed, at least 1.
 fn keep_outstanding(
     client: &mut dyn Client,
     limit: u32,
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(counts, [70; 3]);
         assert_eq!(counts.len(), 3);
         let counted: u64 = counts.iter().sum();
-        // Those of the warm-up are in no interval.
+        // Requests of the warm-up are in no interval.
         assert!(counted > 0 && counted < started, "{counted} of {started}");
     }
 }

@@ -1,13 +1,13 @@
 //! Outstanding requests of a load generator.
 
-/// A request that is outstanding or waits for a free slot.
+/// A request, outstanding or waiting for a free slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// Payload bytes.
     pub size: u32,
     /// Index of the peer.
     pub peer: usize,
-    /// Time at which it was due, in nanoseconds since the load began.
+    /// Due time in nanoseconds since the start of the load.
     pub due: u64,
 }
 
@@ -42,7 +42,7 @@ impl InFlight {
         id
     }
 
-    /// Removes the request with this id, which is complete.
+    /// Removes the completed request with this id.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Open loop: requests begin when they are due.
+//! Open loop: requests start when they are due.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,25 +11,26 @@ use crate::contenders::transport::{Client, Completions, Start};
 use apus_report::stats::Latencies;
 use apus_testbed::error::Error;
 
-/// An open-loop load. Times are in nanoseconds since it began.
+/// An open-loop load. Times are in nanoseconds since its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenLoop {
     /// Requests due before this time are warm-up and do not count.
     pub warm: u64,
     /// No request is due from this time on.
     pub ends: u64,
-    /// Time after `ends` for which replies are awaited.
+    /// How long to wait for replies after `ends`.
     pub grace: u64,
-    /// Most outstanding requests; further requests wait, as do those for which the transport has no room. Their latency
-    /// includes the wait.
+    /// Maximum outstanding requests. Further requests wait, as do requests that the transport
+    /// cannot accept yet; their latency includes the wait.
     pub limit: u32,
-    /// Behaviour when there is nothing to do.
+    /// Behaviour when no work is pending.
     pub idle: Idle,
-    /// Peer whose requests do not count with the others, but in [`LoadCounts::aside`]: one that is killed meanwhile.
+    /// Peer that is killed during the load: its requests are counted in [`LoadCounts::aside`]
+    /// instead.
     pub aside: Option<usize>,
 }
 
-/// Requests that are started together. Chosen by us: a datagram carries as many packets.
+/// Maximum number of requests started together. Chosen by us: the number of packets per datagram.
 const MAX_STARTS: usize = 64;
 
 /// Result of a load.
@@ -45,25 +46,25 @@ pub struct LoadCounts {
     pub failed: u64,
     /// Requests of these that were completed before the load ended: the rate the client sustained.
     pub in_time: u64,
-    /// Nanoseconds from when each request was due to when it began.
+    /// Delays between due time and start of requests, in nanoseconds.
     pub late: Latencies,
-    /// Reason of the first failure, if there was one.
+    /// Reason for the first failure, if any.
     pub why: Option<String>,
-    /// Requests to the peer that does not count, which are in none of the counts above.
+    /// Requests to the peer set aside, excluded from the counts above.
     pub aside: AsideCounts,
 }
 
 /// Requests after the warm-up to the peer of [`OpenLoop::aside`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AsideCounts {
-    /// Those that were due.
+    /// Requests due.
     pub due: u64,
-    /// Those of these that were completed.
+    /// Of these, requests completed.
     pub completed: u64,
 }
 
 impl AsideCounts {
-    /// Adds those of another client.
+    /// Adds the counts of another client.
     pub const fn add(&mut self, other: Self) {
         self.due += other.due;
         self.completed += other.completed;
@@ -79,9 +80,8 @@ impl LoadCounts {
 
 /// Applies the load to `client`.
 ///
-/// `requests` yields the requests in the order in which they are due, without end; `clock` returns
-/// the time since the load began; `completed` is called with each request that counts and its
-/// latency.
+/// `requests` yields requests in due order and must be infinite; `clock` returns the time since the
+/// start of the load; `completed` is called with each counted request and its latency.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ pub fn open_loop(
         for due in started.drain(..).take(begun).filter(|due| *due >= load.warm) {
             counts.late.record(clock().saturating_sub(due));
         }
-        // Checked before the client waits for replies: there are none to come.
+        // Checked before the client waits for replies: no more can arrive.
         if next.is_none() && waiting.is_empty() && in_flight.is_empty() {
             break;
         }
@@ -177,13 +177,13 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    /// A server that handles one request after another, each in `service` nanoseconds, and none
-    /// before `stalled`. Each reading of the clock advances it by 1 ns.
+    /// A server that handles requests sequentially, each in `service` nanoseconds, starting at
+    /// `stalled`. Each reading of the clock advances it by 1 ns.
     struct Fake {
         time: Rc<Cell<u64>>,
         service: u64,
         free_at: u64,
-        /// Most requests that it takes before one has ended.
+        /// Maximum outstanding requests.
         room: usize,
         requests: VecDeque<(u32, u64)>,
     }
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Returns the latencies of requests that are due at 100, 200, … 1000.
+    /// Returns the latencies of requests due at 100, 200, … 1000.
     fn latencies(
         service: u64,
         stalled: u64,
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!((counts.due, counts.completed, counts.in_time), (10, 10, 9));
     }
 
-    /// A client that waits for replies must not sleep through the grace when none is outstanding.
+    /// A client must not sleep through the grace period without an outstanding request.
     #[test]
     fn a_load_ends_with_its_last_reply() {
         #[derive(Default)]
@@ -295,8 +295,8 @@ mod tests {
 
     #[test]
     fn a_stall_delays_every_request_that_was_due_meanwhile() {
-        // LOAD-1: nothing is served before 500. A generator that measured from sending to reply, or
-        // sent nothing during the stall, would see one slow request.
+        // LOAD-1: the server stalls until 500. A generator that measured from sending to reply, or
+        // paused during the stall, would record one slow request.
         let (seen, _) = latencies(10, 500, |_| ());
         assert_eq!(seen, [410, 320, 230, 140, 50, 10, 10, 10, 10, 10]);
     }
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!((seen.len(), counts.due), (5, 5));
     }
 
-    /// Completes, refuses and fails requests in turn.
+    /// Completes, refuses and fails requests, cyclically.
     struct Unreliable {
         count: usize,
         ended: Completions,
@@ -360,7 +360,7 @@ mod tests {
             open_loop(&mut client, load, due, clock, |_, _| ()).unwrap()
         };
         let all = counts(901);
-        // The first one is part of the warm-up.
+        // The first request is part of the warm-up.
         assert_eq!((all.due, all.completed, all.refused, all.failed), (8, 2, 3, 3));
         assert_eq!(all.problem().unwrap(), "gone");
         let two = counts(201);
@@ -384,7 +384,7 @@ mod tests {
             aside: Some(0),
         };
         let mut client = Unreliable { count: 0, ended: Completions::default() };
-        // Those that are due at 300, 600 and 900 are for the peer; they fail.
+        // The requests due at 300, 600 and 900 are for the peer; they fail.
         let due = (1..).map(|n| Request { size: 1, peer: n % 3, due: n as u64 * 100 });
         let mut seen = Vec::new();
         let counts = open_loop(&mut client, load, due, clock, |request, _| seen.push(request.due));

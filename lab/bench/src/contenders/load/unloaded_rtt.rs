@@ -5,26 +5,27 @@ use crate::contenders::transport::{Client, Completions};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 
-/// Fewest exchanges of each size, except for long messages.
+/// Minimum exchanges of each size, except for long messages.
 const MIN_EXCHANGES: u32 = 3;
 
 /// A message is long if its best time in nanoseconds exceeds this: the link then determines the
 /// time, and chance has little influence.
 const LONG_TIME: u64 = 2_000_000;
 
-/// Exchanges of a long message. The first one may still open windows.
+/// Exchanges of a long message. The first exchange may still open windows.
 const LONG_EXCHANGES: u32 = 2;
 
-/// Ratio between the sizes of two long messages that are measured; the times of the sizes in
-/// between are interpolated. On a slow link, all sizes of a workload would take minutes.
+/// Ratio between consecutive measured sizes of long messages; the times of the sizes in between are
+/// interpolated. On a slow link, all sizes of a workload would take minutes.
 const MIN_RATIO: f64 = 1.5;
 
-/// Consecutive exchanges of a short message. Chosen by us: after a long message, the first one
-/// finds cold caches, and cores that have slept.
+/// Consecutive exchanges of a short message. Chosen by us: after a long message, the first exchange
+/// runs with cold caches and on cores that have slept.
 const CONSECUTIVE: u32 = 4;
 
 /// Sends one request after another to the first peer, each size in turn, for about `duration`
-/// nanoseconds. `sizes` increase. Returns each size with its least round trip time in nanoseconds.
+/// nanoseconds. `sizes` increase. Returns each size with its minimum round trip time in
+/// nanoseconds.
 pub fn unloaded(
     client: &mut dyn Client,
     sizes: &[u32],
@@ -64,7 +65,7 @@ pub fn unloaded(
     Ok(interpolate(&best))
 }
 
-/// Returns the nanoseconds that one request takes.
+/// Returns the duration of one request in nanoseconds.
 fn exchange(client: &mut dyn Client, size: u32, idle: Idle) -> Result<u64, Error> {
     let mut ended = Completions::default();
     let sent = clock::now();
@@ -79,8 +80,8 @@ fn exchange(client: &mut dyn Client, size: u32, idle: Idle) -> Result<u64, Error
     ended.problem().map_or(Ok(took), |why| Err(Error::Peer(why)))
 }
 
-/// Returns every size with its time. Times that were not measured are interpolated; the first one
-/// and the last one were measured.
+/// Returns every size with its time. Missing times are interpolated; the first and the last time
+/// must be present.
 fn interpolate(best: &[(u32, Option<u64>)]) -> Vec<(u32, u64)> {
     let known: Vec<(u32, u64)> =
         best.iter().filter_map(|&(size, time)| Some((size, time?))).collect();

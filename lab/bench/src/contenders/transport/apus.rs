@@ -1,9 +1,9 @@
 //! Load over apus.
 //!
 //! One endpoint serves all purposes of a node, with default parameters unless the experiment varies
-//! one. The server answers under a cork, so that replies which are ready leave together, unless it
-//! works on each request: then each reply leaves as soon as it is ready. Calls that are due at the
-//! same time leave together, as TCP's do. Payload is shared, not copied.
+//! one. The server answers under a cork, so that ready replies leave together, unless it works on
+//! each request: then each reply leaves as soon as it is ready. Calls due at the same time leave
+//! together, as with TCP. Payload is shared, not copied.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -27,11 +27,11 @@ use apus_testbed::process::Stop;
 /// Calls between endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apus {
-    /// In the clear; nodes of one host schedule together.
+    /// Unencrypted; nodes of one host schedule together.
     Clear,
     /// Every packet is sealed, with the keys of [`NodeOptions::keys`].
     Sealed,
-    /// In the clear; nodes of one host schedule apart.
+    /// Unencrypted; nodes of one host schedule independently.
     Apart,
 }
 
@@ -42,7 +42,7 @@ impl Apus {
     /// Name of endpoints that schedule apart from others of their host.
     pub const APART: &'static str = "apus-apart";
 
-    /// Returns the transport of this name; `None` if it is another one's.
+    /// Returns the apus transport of this name, if there is one.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let all = [Self::Clear, Self::Sealed, Self::Apart];
         all.into_iter().find(|apus| apus.name() == name)
@@ -113,11 +113,11 @@ const RECEIVE_BATCH: Parameter = Parameter {
     max: 1_024,
 };
 
-/// Parameter of the socket: longest time for which packets from the middle of a long message wait.
+/// Parameter of the socket: maximum delay of packets from the middle of a long message.
 const RECEIVE_COALESCING: Parameter =
     Parameter { name: "receive_coalescing_usecs", unit: "µs", default: 0, min: 0, max: 1_000_000 };
 
-/// Parameters that are not the protocol's.
+/// Parameters of the endpoint rather than of the protocol.
 const OF_ENDPOINT: [&Parameter; 2] = [&RECEIVE_BATCH, &RECEIVE_COALESCING];
 
 /// Returns the parameters that can be set by name.
@@ -142,17 +142,17 @@ fn config(link_mbps: u32, parameters: &[(String, u64)]) -> Result<Config, Error>
     config.build().map_err(refused)
 }
 
-/// Returns the value of a parameter that is not the protocol's.
+/// Returns the value of a parameter of the endpoint.
 fn of_endpoint(parameters: &[(String, u64)], parameter: &Parameter) -> u64 {
     let set = parameters.iter().rev().find(|(name, _)| name == parameter.name);
     set.map_or(parameter.default, |&(_, value)| value)
 }
 
-/// An apus endpoint of one host.
+/// An apus endpoint on one host.
 struct ApusNode {
     endpoint: Endpoint,
     work: Work,
-    /// Of its clients.
+    /// Whether its clients compare replies.
     compare: bool,
 }
 
@@ -166,7 +166,7 @@ impl Node for ApusNode {
             let _together = self.endpoint.cork();
             return server::echo(&self.endpoint);
         }
-        // A reply that is ready does not wait for the work on another request.
+        // A ready reply does not wait for the work on another request.
         server::echo_after(&self.endpoint, || self.work.perform())
     }
 
@@ -206,7 +206,7 @@ impl Node for ApusNode {
     }
 
     fn connect(&self, peers: &[SocketAddr], outstanding: usize) -> Result<Box<dyn Client>, Error> {
-        // There are no connections, but a first call measures the round trip time.
+        // apus has no connections, but a first call measures the round trip time.
         for &peer in peers {
             self.endpoint
                 .call(peer, &[0])
@@ -226,7 +226,7 @@ impl Node for ApusNode {
 struct ApusClient {
     endpoint: Endpoint,
     peers: Vec<SocketAddr>,
-    /// Buffer of which every payload is a part.
+    /// Buffer that all payloads are slices of.
     payload: Bytes,
     /// Peer and length of each request, by its id.
     expected: Vec<(usize, u32)>,
@@ -243,7 +243,8 @@ impl ApusClient {
         self.payload.slice(..size)
     }
 
-    /// Starts a request. Returns `false` if there is no room for it, and `options` say not to wait.
+    /// Starts a request. Returns `false` if the endpoint cannot accept it and `options` forbid
+    /// waiting.
     fn send(&mut self, start: Start, options: CallOptions) -> Result<bool, Error> {
         let Start { id, peer, size } = start;
         let payload = self.payload(size as usize);
@@ -292,9 +293,10 @@ impl Client for ApusClient {
 
     fn start_all(&mut self, starts: &[Start]) -> Result<usize, Error> {
         let endpoint = self.endpoint.clone();
-        // A call alone leaves at once.
+        // A single call leaves immediately.
         let _together = (starts.len() > 1).then(|| endpoint.cork());
-        // The thread that would wait for room here is the one that takes the replies, which need room as well.
+        // Waiting for space here would deadlock: this thread also receives the replies, and they
+        // need space as well.
         let options = CallOptions::new().no_wait(true);
         for (begun, start) in starts.iter().enumerate() {
             if !self.send(*start, options)? {

@@ -1,4 +1,4 @@
-//! Interface of a transport: what a load generator and a server need of it.
+//! Interface of a transport, for load generators and servers.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,14 +13,15 @@ use apus_testbed::process::Stop;
 
 /// A way to carry requests and replies.
 pub trait Transport: Send + Sync {
-    /// Returns its name in results, like `tcp`, which [`super::parse`] accepts.
+    /// Returns its name in results, such as `tcp`, as accepted by [`super::parse`].
     fn name(&self) -> String;
 
-    /// Returns its settings in words, so that readers can judge the comparison. What the system allows is that of the
-    /// calling process: ask in the process, and in the namespace, in which the transport runs.
+    /// Returns its settings in words, so that readers can judge the comparison. System limits are
+    /// those of the calling process: call this in the process and namespace of the transport.
     fn settings(&self) -> String;
 
-    /// Returns which intended setting the calling process cannot have, and why; `None` if it has all of them.
+    /// Returns the intended setting that the calling process cannot have, and why; `None` if it has
+    /// all of them.
     fn caveat(&self) -> Option<String> {
         None
     }
@@ -29,7 +30,8 @@ pub trait Transport: Send + Sync {
     /// requests.
     fn connections(&self, outstanding: usize) -> usize;
 
-    /// Returns whether each outstanding request occupies a connection, so that their number limits the requests.
+    /// Returns whether each outstanding request occupies a connection, so that their number limits
+    /// the requests.
     fn is_bounded_by_connections(&self) -> bool {
         false
     }
@@ -45,7 +47,7 @@ pub trait Transport: Send + Sync {
 /// Options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// Address at which peers reach it.
+    /// Address of the node for its peers.
     pub at: IpAddr,
     /// Poll mode of its threads.
     pub poll: PollMode,
@@ -55,26 +57,28 @@ pub struct NodeOptions {
     pub receivers: usize,
     /// Rate of the link in Mbit/s; 0 lets the transport measure it.
     pub link_mbps: u32,
-    /// Longest IP packet in bytes; the path may carry less.
+    /// Maximum IP packet size in bytes; the path may carry less.
     pub mtu: usize,
     /// Work of a receiver on each request before it answers.
     pub work: Work,
     /// Parameters of the transport by name.
     pub parameters: Vec<(String, u64)>,
-    /// Other nodes of its host that a transport may schedule together with, by the name of their group.
+    /// Other nodes of its host that a transport may schedule together with, by the name of their
+    /// group.
     pub host_group: Option<String>,
     /// Keys of a transport that encrypts.
     pub keys: Option<ThrowAwayKeys>,
-    /// Whether clients compare the contents of replies with those of their requests, beside the lengths.
+    /// Whether clients compare replies with their requests byte by byte, in addition to the
+    /// lengths.
     pub compare: bool,
 }
 
-/// Returns a payload whose bytes differ from place to place.
+/// Returns a payload with bytes that vary by position.
 pub(super) fn payload(size: usize) -> Vec<u8> {
     (0..size).map(|place| (place % 251) as u8).collect()
 }
 
-/// Returns what is wrong with the contents of a reply to `request`.
+/// Returns the difference between a reply and its `request`.
 pub(super) fn differs(from: SocketAddr, reply: &[u8], request: &[u8]) -> Option<Error> {
     let place = reply.iter().zip(request).position(|(one, other)| one != other)?;
     Some(Error::Peer(format!("{from} answered with another byte {place} of {}", request.len())))
@@ -102,19 +106,20 @@ impl NodeOptions {
 
 /// A transport on one host, shared by its threads.
 pub trait Node: Send + Sync {
-    /// Returns the address at which clients reach it.
+    /// Returns its address for clients.
     fn address(&self) -> SocketAddr;
 
-    /// Echoes requests, each as soon as it is complete, until `stop` is asked.
-    /// [`NodeOptions::receivers`] threads call this, each with another `receiver` from 0.
+    /// Echoes requests, each as soon as it is complete, until `stop` is requested.
+    /// [`NodeOptions::receivers`] threads call this, each with a different `receiver`, counted
+    /// from 0.
     ///
     /// # Errors
     ///
     /// A system call fails.
     fn serve(&self, receiver: usize, stop: &Stop) -> Result<(), Error>;
 
-    /// Ends [`Node::serve`] in all threads, including those that sleep. `stop` has been asked
-    /// before.
+    /// Ends [`Node::serve`] in all threads, including sleeping threads. The caller must request
+    /// `stop` first.
     fn shutdown(&self);
 
     /// Returns the transport's counters by name.
@@ -131,7 +136,7 @@ pub trait Node: Send + Sync {
     fn connect(&self, peers: &[SocketAddr], outstanding: usize) -> Result<Box<dyn Client>, Error>;
 }
 
-/// A client that one thread of the load generator drives.
+/// A client driven by one thread of the load generator.
 pub trait Client {
     /// Starts a request with a payload of `size` bytes to the peer with this index. `id` identifies
     /// it until its reply is complete; ids are less than the limit of outstanding requests.
@@ -141,8 +146,9 @@ pub trait Client {
     /// A system call fails, or the peer has disconnected.
     fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), Error>;
 
-    /// Starts requests that are due at the same time. Those to one peer may leave together. Returns how many have
-    /// begun, from the first on: the transport has no room for the others before earlier ones have ended.
+    /// Starts requests that are due at the same time. Requests to one peer may leave together.
+    /// Returns how many were started, in order: the transport cannot accept the rest before earlier
+    /// requests have ended.
     ///
     /// # Errors
     ///
@@ -152,9 +158,9 @@ pub trait Client {
         Ok(starts.len())
     }
 
-    /// Sends and receives what is possible now, and adds the ids of requests that have ended to
-    /// `ended`. If nothing is possible, waits for up to `wait`; zero never waits. May return
-    /// earlier without a result.
+    /// Sends and receives as much as possible without blocking, and adds the ids of ended requests
+    /// to `ended`. Without progress, waits for up to `wait`; zero never waits. May return earlier
+    /// without a result.
     ///
     /// # Errors
     ///
@@ -193,7 +199,7 @@ impl Completions {
         self.completed.is_empty() && self.refused.is_empty() && self.failed.is_empty()
     }
 
-    /// Returns why a request has no reply, if one has none.
+    /// Returns why a request failed, if one did.
     pub fn problem(&self) -> Option<String> {
         self.why.clone().or_else(|| (!self.refused.is_empty()).then(|| Self::REFUSED.to_owned()))
     }

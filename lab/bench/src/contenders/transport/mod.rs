@@ -1,10 +1,10 @@
 //! Transports under load: many requests and replies of any size between hosts.
 //!
-//! The traits are small, so that measurements differ in the transport and in nothing else: the load
-//! generator, the messages, the threads and their poll mode are the same for all.
+//! The traits are small, so that measurements differ only in the transport: the load generator, the
+//! messages, the threads and their poll mode are the same for all.
 //!
 //! ```text
-//!   Transport   a way to do it, by its name (`apus`, `tcp`, `tcp-pool=4:bbr`, …)
+//!   Transport   a configuration, by its name (`apus`, `tcp`, `tcp-pool=4:bbr`, …)
 //!     └─ open ─▶ Node         one host's end: echoes requests, and
 //!                  └─ connect ─▶ Client    sends requests to peers
 //! ```
@@ -28,8 +28,9 @@ pub use self::work::Work;
 /// Parameters of apus that can be set by name, and the check of their values.
 pub use self::apus::{check_parameters, parameters};
 
-/// Returns the transport of this name: `apus`, `apus-sealed`, `apus-apart`, or `tcp`, `tcp-pool[=N]` or
-/// `tcp-per-request`, each of the latter with an optional suffix `:CONGESTION_CONTROL`.
+/// Returns the transport of this name: `apus`, `apus-sealed`, `apus-apart`, or `tcp`,
+/// `tcp-pool[=N]` or `tcp-per-request`, each of the latter with an optional suffix
+/// `:CONGESTION_CONTROL`.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use apus_testbed::clock;
 
 /// A fixed amount of computation for each request.
 ///
-/// It is counted in iterations of a loop and not in time: an interruption does not shorten the
+/// It is measured in loop iterations instead of time, so that an interruption does not shorten the
 /// work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
@@ -20,8 +20,8 @@ impl Work {
     /// No work: an echo.
     pub const NONE: Self = Self { rounds: 0 };
 
-    /// Returns the work that takes `time` on this undisturbed machine: the fastest of several tries
-    /// counts.
+    /// Returns the work that takes `time` on this machine when undisturbed: the fastest of several
+    /// tries counts.
     #[must_use]
     pub fn lasting(time: Duration) -> Self {
         const ROUNDS: u64 = 1 << 17;
@@ -38,7 +38,7 @@ impl Work {
         Self { rounds: u64::try_from(rounds).unwrap_or(u64::MAX) }
     }
 
-    /// Returns whether there is no work.
+    /// Returns whether the amount of work is zero.
     #[must_use]
     pub const fn is_none(self) -> bool {
         self.rounds == 0
@@ -48,7 +48,7 @@ impl Work {
     pub fn perform(self) {
         let mut state = self.rounds;
         for _ in 0..self.rounds {
-            // A step of a linear congruential generator, which depends on the step before.
+            // A step of a linear congruential generator; it depends on the previous step.
             state = black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
     }

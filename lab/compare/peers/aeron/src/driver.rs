@@ -1,4 +1,4 @@
-//! The media driver of a process, and where it is run.
+//! The media driver of a process, and the thread that runs it.
 
 use std::ffi::{CString, OsStr};
 use std::net::SocketAddr;
@@ -12,17 +12,17 @@ use rusteron_media_driver::{
     Aeron, AeronCError, AeronContext, AeronDriver, AeronDriverContext, EmbeddedMediaDriver,
 };
 
-/// Bytes of a term, of which the longest message is an eighth.
+/// Length of a term in bytes; the longest message is an eighth of it.
 const TERM: usize = 8 << 20;
 /// Bytes of a packet.
 const MTU: usize = 8 << 10;
 /// Bytes of buffers and windows, if the system allows that.
 const WINDOW: usize = 2 << 20;
 
-/// Drivers that this process has opened for itself.
+/// Number of drivers that this process has opened.
 static DRIVERS: AtomicU32 = AtomicU32::new(0);
 
-/// Longest time in which a thread does not run its driver.
+/// Maximum time without running the driver.
 const LONGEST_PAUSE_MS: u64 = 120_000;
 
 /// A media driver.
@@ -31,18 +31,18 @@ pub(crate) struct Driver {
     run: Run,
 }
 
-/// What runs a driver.
+/// Owner of the driver loop.
 enum Run {
     /// The thread that sends and receives.
     Invoked(Box<AeronDriver>),
-    /// A thread of its own.
+    /// A separate thread.
     Thread { _ends_with_it: EmbeddedMediaDriver },
     /// Another process.
     Elsewhere,
 }
 
 impl Driver {
-    /// A driver of this side of a network, which [`Driver::work`] runs.
+    /// Returns a driver for this side of a network, run by [`Driver::work`].
     pub(crate) fn invoked() -> Result<Self, Error> {
         remove_leftovers()?;
         let number = DRIVERS.fetch_add(1, Relaxed);
@@ -54,7 +54,7 @@ impl Driver {
         Ok(Self { folder, run: Run::Invoked(Box::new(driver)) })
     }
 
-    /// The driver of all processes that use this server, in a thread of the server's.
+    /// Returns the driver of all processes that use this server, run by a thread of the server.
     pub(crate) fn launched(server: SocketAddr) -> Result<Self, Error> {
         let folder = folder(&name_of(server))?;
         let context = context(&folder)?;
@@ -73,14 +73,15 @@ impl Driver {
         let context = AeronContext::new()?;
         context.set_dir(&self.folder)?;
         context.set_pre_touch_mapped_memory(true)?;
-        // Nothing runs the driver while its thread waits for a measurement to begin.
+        // The driver does not run while its thread waits for a measurement to start.
         context.set_driver_timeout_ms(LONGEST_PAUSE_MS)?;
         let aeron = Aeron::new(&context)?;
         aeron.start()?;
         Ok(aeron)
     }
 
-    /// Does what the driver has to do, if this thread runs it, and returns how much that was.
+    /// Runs one duty cycle of the driver, if this thread runs it, and returns the amount of work
+    /// done.
     pub(crate) fn work(&self) -> Result<i32, AeronCError> {
         match &self.run {
             Run::Invoked(driver) => driver.main_do_work(),
@@ -88,7 +89,7 @@ impl Driver {
         }
     }
 
-    /// Runs the driver until it has done what was asked of it.
+    /// Runs the driver until it has completed a request.
     pub(crate) fn until<T>(
         &self,
         poll: impl Fn() -> Result<Option<T>, AeronCError>,
@@ -107,7 +108,7 @@ fn folder(name: &str) -> Result<CString, Error> {
     Ok(CString::new(format!("/dev/shm/{name}"))?)
 }
 
-/// Removes the folders of drivers whose processes were killed, as the nodes of a network are.
+/// Removes the folders of drivers whose processes were killed, like the nodes of a network.
 fn remove_leftovers() -> io::Result<()> {
     for entry in fs::read_dir("/dev/shm")? {
         let path = entry?.path();
@@ -130,7 +131,7 @@ fn context(folder: &CString) -> Result<AeronDriverContext, Error> {
     context.set_term_buffer_length(TERM)?;
     context.set_ipc_term_buffer_length(TERM)?;
     context.set_mtu_length(MTU)?;
-    // A driver with a window that is longer than its buffers does not start.
+    // A driver with a window longer than its buffers does not start.
     let allowed = fs::read_to_string("/proc/sys/net/core/rmem_max")?.trim().parse()?;
     let window = WINDOW.min(allowed);
     context.set_socket_so_rcvbuf(window)?;

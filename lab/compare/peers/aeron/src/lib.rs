@@ -1,4 +1,5 @@
-//! Aeron: a stream of requests to each server and a stream of replies, over UDP or through shared memory.
+//! Aeron: a stream of requests to each server and a stream of replies, over UDP or through shared
+//! memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CString;
@@ -17,7 +18,7 @@ mod side;
 use driver::Driver;
 use side::{REPLIES, REQUESTS, Side, channel, offer};
 
-/// Aeron between hosts, or between processes of one.
+/// Aeron between hosts, or between processes of one host.
 #[derive(Debug)]
 pub struct AeronStreams<const SAME_HOST: bool>;
 
@@ -81,11 +82,11 @@ struct Calls {
     order: InOrder,
 }
 
-/// The stream of requests to a server, whose replies have the same session id.
+/// The stream of requests to a server; its replies have the same session id.
 struct Session {
     id: i32,
     requests: AeronExclusivePublication,
-    /// Requests for which there was no room.
+    /// Requests rejected by back pressure.
     unsent: VecDeque<Vec<u8>>,
 }
 

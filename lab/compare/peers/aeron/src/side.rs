@@ -17,13 +17,13 @@ pub(crate) const REQUESTS: i32 = 1;
 /// The streams of replies.
 pub(crate) const REPLIES: i32 = 2;
 
-/// Fragments that are received in one call.
+/// Maximum fragments received per call.
 const FRAGMENTS: usize = 16;
 
 /// Messages, each with the id of its session.
 type Messages = VecDeque<(i32, Vec<u8>)>;
 
-/// What receives, and makes publications. Fields are dropped in their order: the driver last.
+/// Receives messages and creates publications. Fields are dropped in order: the driver last.
 pub(crate) struct Side {
     messages: Messages,
     subscription: AeronSubscription,
@@ -67,7 +67,7 @@ impl Side {
         Ok(self.subscription.image_count()?.try_into()?)
     }
 
-    /// Sends a message as soon as there is room, unless `is_over` says first that it need not be sent any more.
+    /// Sends a message as soon as the publication accepts it; gives up once `is_over` returns true.
     pub(crate) fn send(
         &self,
         to: &AeronExclusivePublication,
@@ -80,7 +80,8 @@ impl Side {
         Ok(())
     }
 
-    /// Returns the next message, and the id of its session. If there is none, it idles where it may, and then returns.
+    /// Returns the next message, and the id of its session. Without a message, idles if permitted,
+    /// and then returns.
     pub(crate) fn receive(&mut self, may_idle: bool) -> Result<Option<(i32, Vec<u8>)>, Error> {
         if self.messages.is_empty() {
             let add = |messages: &mut Messages, message: &[u8], header: AeronHeader| {
@@ -99,7 +100,7 @@ impl Side {
     }
 }
 
-/// Sends a message if there is room, and returns whether there is.
+/// Sends a message if the publication accepts it, and returns whether it did.
 pub(crate) fn offer(to: &AeronExclusivePublication, message: &[u8]) -> Result<bool, Error> {
     match to.offer(message) {
         Ok(_) => Ok(true),
@@ -108,7 +109,8 @@ pub(crate) fn offer(to: &AeronExclusivePublication, message: &[u8]) -> Result<bo
     }
 }
 
-/// The channel that ends at an address, or that of all processes of a host; `session` is the id of its only session.
+/// Returns the channel to an address, or the channel of all processes of a host; `session` is the
+/// id of its only session.
 pub(crate) fn channel(
     at: SocketAddr,
     is_same_host: bool,

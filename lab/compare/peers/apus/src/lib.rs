@@ -1,4 +1,5 @@
-//! apus: an endpoint on each side, over UDP as between hosts, in the clear or sealed, or through shared memory.
+//! apus: an endpoint on each side, over UDP as between hosts, in the clear or sealed, or through
+//! shared memory.
 
 use std::net::SocketAddr;
 use std::vec;
@@ -10,10 +11,10 @@ use compare_kit::{
     Waits, Work, answer, connections,
 };
 
-/// Messages that are received in one call.
+/// Maximum messages received per call.
 const AT_ONCE: usize = 64;
 
-/// apus, whose packets may be sealed, and whose processes may share memory.
+/// apus, optionally with sealed packets or with memory shared between processes.
 #[derive(Debug)]
 pub struct Apus<const SEALED: bool, const SHARED: bool>;
 
@@ -79,7 +80,7 @@ impl<const SEALED: bool, const SHARED: bool> Peer for Apus<SEALED, SHARED> {
                 Ok(Calls { endpoint: endpoint.clone(), server, request: Bytes::new() })
             }));
         }
-        // Lives as long as the process, and so does the cork.
+        // Leaked: the endpoint and the cork exist until the process exits.
         let endpoint: &'static Endpoint = Box::leak(Box::new(endpoint));
         Ok(connections(move |server| {
             let ends = Vec::new().into_iter();
@@ -121,7 +122,7 @@ impl Connection for Calls {
     }
 }
 
-/// Calls whose replies are received together.
+/// Outstanding calls; their replies are received together.
 struct Outstanding {
     endpoint: &'static Endpoint,
     _together: Cork<'static>,

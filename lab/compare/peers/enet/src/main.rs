@@ -14,9 +14,11 @@ use rusty_enet::{Event, Host, HostSettings, Packet, PeerID};
 
 /// The only channel.
 const CHANNEL: u8 = 0;
-/// Clients of a server: as many as in ENet's tutorial. A host allocates them all, and visits each of them whenever it is serviced.
+/// Maximum clients of a server, as in ENet's tutorial. A host allocates all of them up front and
+/// visits each at every service call.
 const CLIENTS: usize = 32;
-/// Longest sleep, after which timers are due. ENet's documentation has up to a second; replies wait for acknowledgments meanwhile.
+/// Maximum sleep before timers are handled. ENet's documentation uses up to a second, but replies
+/// would wait for acknowledgments meanwhile.
 const CYCLE: Duration = Duration::from_millis(5);
 
 struct Enet;
@@ -41,7 +43,7 @@ impl Peer for Enet {
         let mut side = Side::open(server.bind, CLIENTS, server.wait)?;
         let address = side.socket.local_addr()?;
         let waker = side.socket.try_clone()?;
-        // ENet drops it, because it is too short.
+        // ENet drops the datagram, because it is too short.
         server.stop().wake_with(move || drop(waker.send_to(&[0], address)));
         server.ready(address)?;
         while !server.stop().is_asked() {

@@ -13,12 +13,13 @@
 using bench::Data;
 using bench::Echo;
 
-// Of ffi.rs: writes the receipt that a request asks for, and returns its length; 0 if it asks for none.
+// Defined in ffi.rs: writes the receipt requested by `request`, and returns its length; 0 if no
+// receipt is requested.
 extern "C" size_t compare_answer(const char* request, size_t length, char* receipt);
 
 namespace {
 
-// Requests for which a server waits at the same time.
+// Number of requests that a server waits for concurrently.
 constexpr int kWaiting = 64;
 constexpr size_t kReceiptCapacity = 16;
 
@@ -84,7 +85,8 @@ const char* echo_version() {
   return version.c_str();
 }
 
-// Starts a server at an address whose port is free, and writes its port; null if it cannot be started.
+// Starts a server at an address with a free port, and writes the port; null if it cannot be
+// started.
 EchoServer* echo_listen(const char* address, int* port) {
   auto server = std::make_unique<EchoServer>();
   grpc::ServerBuilder builder;
@@ -114,7 +116,7 @@ void echo_stop(EchoServer* server) {
 
 EchoClient* echo_client() { return new EchoClient; }
 
-// Adds a server, with a connection of its own.
+// Adds a server, with a separate connection.
 void echo_connect(EchoClient* client, const char* address) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -130,8 +132,9 @@ void echo_send(EchoClient* client, size_t server, uint64_t call, const char* byt
   made->reader->Finish(&made->reply, &made->status, made);
 }
 
-// Waits for the next reply, for up to `micros`, or as long as it takes if that is negative. Returns its length, -1 if its call has
-// failed, or -2 if there is none. The reply is there until the next call of this function.
+// Waits for the next reply, for up to `micros`, or indefinitely if that is negative. Returns its
+// length, -1 if its call has failed, or -2 on timeout. The reply is valid until the next call of
+// this function.
 ptrdiff_t echo_receive(EchoClient* client, int64_t micros, uint64_t* call, const char** reply) {
   gpr_timespec deadline = micros < 0    ? gpr_inf_future(GPR_CLOCK_MONOTONIC)
                           : micros == 0 ? gpr_time_0(GPR_CLOCK_MONOTONIC)

@@ -43,7 +43,7 @@ unsafe extern "C" fn compare_answer(request: *const u8, length: usize, receipt: 
     // SAFETY: the caller has a string of this length.
     let request = unsafe { slice::from_raw_parts(request, length) };
     answer(request).map_or(0, |bytes| {
-        // SAFETY: the caller has room for 16 bytes, and a receipt has 10.
+        // SAFETY: the caller provides 16 bytes, and a receipt has 10.
         unsafe { receipt.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         bytes.len()
     })
@@ -56,11 +56,11 @@ pub(crate) fn version() -> String {
     version.to_string_lossy().into_owned()
 }
 
-/// A server, which lives until the process ends.
+/// A server; it exists until the process exits.
 #[derive(Clone, Copy)]
 pub(crate) struct Server(NonNull<EchoServer>);
 
-// SAFETY: gRPC's servers and queues may be used by several threads at once.
+// SAFETY: gRPC's servers and queues may be used by several threads concurrently.
 unsafe impl Send for Server {}
 
 impl Server {
@@ -85,10 +85,10 @@ impl Server {
     }
 }
 
-/// A client, which lives until the process ends.
+/// A client; it exists until the process exits.
 pub(crate) struct Client(NonNull<EchoClient>);
 
-/// What `echo_receive` returns if there is no reply.
+/// Return value of `echo_receive` without a reply.
 const NOTHING: isize = -2;
 
 impl Client {
@@ -110,7 +110,7 @@ impl Client {
         unsafe { echo_send(self.0, server, call, request.as_ptr(), request.len()) }
     }
 
-    /// Waits for the next reply, for up to `wait` if there is one. Returns it, and its call.
+    /// Waits for the next reply, for up to `wait` if given. Returns its call and its content.
     pub(crate) fn receive(
         &mut self,
         wait: Option<Duration>,
@@ -122,7 +122,7 @@ impl Client {
             NOTHING => return Ok(None),
             length => length.try_into().map_err(|_| "a call has failed")?,
         };
-        // SAFETY: the reply is there until the next call, which needs the client.
+        // SAFETY: the reply is valid until the next call, and that needs the client mutably.
         Ok(Some((call, unsafe { slice::from_raw_parts(reply, length) })))
     }
 }

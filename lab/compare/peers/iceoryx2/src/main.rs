@@ -17,7 +17,7 @@ use iceoryx2::prelude::*;
 use iceoryx2::service::port_factory::request_response::PortFactory;
 
 const OUTSTANDING: usize = 64;
-/// Longest sleep of a server, which then sees that it must stop.
+/// Maximum sleep of a server between checks of the stop request.
 const CYCLE: Duration = Duration::from_millis(50);
 
 struct Iceoryx2;
@@ -81,7 +81,7 @@ struct Doorbell {
     listener: Listener<ipc::Service>,
     notifier: Notifier<ipc::Service>,
     wait: Wait,
-    /// Whether something was sent of which the other side was not notified.
+    /// Whether messages were sent without notifying the other side yet.
     is_due: bool,
 }
 

@@ -14,10 +14,10 @@ use compare_kit::{
 };
 use tokio::task::spawn_local;
 
-/// Contexts of a server: requests that it answers at the same time.
+/// Contexts of a server: maximum number of requests answered concurrently.
 const CONTEXTS: usize = 64;
 
-/// NNG between hosts, or between processes of one.
+/// NNG between hosts, or between processes of one host.
 #[derive(Debug)]
 pub struct Nng<const SAME_HOST: bool>;
 
@@ -34,7 +34,7 @@ impl<const SAME_HOST: bool> Peer for Nng<SAME_HOST> {
             settings: format!("NNG 1.11, REQ and REP, a context for each call, a runtime of one thread on each side, {way}"),
             advice: "its guide recommends contexts for requests at the same time; TCP_NODELAY is its default"
                 .to_owned(),
-            // NNG receives in threads of its own, which sleep.
+            // NNG receives in internal threads, and these sleep.
             waits: Waits::Block,
             longest: None,
             is_node: !SAME_HOST,
@@ -48,7 +48,7 @@ impl<const SAME_HOST: bool> Peer for Nng<SAME_HOST> {
         serve_async(server, async move || {
             let address = free_address(bind)?;
             let socket = Rep0::listen(url(address, SAME_HOST)?).await?;
-            // Contexts borrow it for as long as the process lives.
+            // Leaked: contexts borrow it until the process exits.
             let socket: &Socket<Rep0> = Box::leak(Box::new(socket));
             for _ in 0..CONTEXTS {
                 spawn_local(echo(socket.context()));

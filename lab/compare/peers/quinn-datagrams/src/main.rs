@@ -1,4 +1,5 @@
-//! quinn: QUIC, a datagram for each message. Always encrypted; what is lost stays lost.
+//! quinn: QUIC, a datagram for each message. Always encrypted; lost datagrams are not
+//! retransmitted.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use quinn::{Connection, Incoming};
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
-/// Longest message that fits into the first packets of a connection, before its MTU is known.
+/// Maximum message length in the first packets of a connection, before MTU discovery.
 const LONGEST: usize = 1_100;
 
 struct Datagrams;
@@ -67,7 +68,7 @@ impl Peer for Datagrams {
     }
 }
 
-/// Gives each reply to the call that waits for it.
+/// Passes each reply to the call that waits for it.
 async fn hand_out(
     connection: Connection,
     waiting: Rc<RefCell<HashMap<Option<u64>, oneshot::Sender<Bytes>>>>,

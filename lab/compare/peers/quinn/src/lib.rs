@@ -1,4 +1,4 @@
-//! quinn: both ends of a connection of QUIC, which is always encrypted.
+//! quinn: both ends of a QUIC connection. Always encrypted.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! quinn: QUIC, a stream of its own for each call. Always encrypted.
+//! quinn: QUIC, a separate stream for each call. Always encrypted.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! s2n-quic: QUIC, a stream of its own for each call. Always encrypted.
+//! s2n-quic: QUIC, a separate stream for each call. Always encrypted.
 
 use std::process::ExitCode;
 

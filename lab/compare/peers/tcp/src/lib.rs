@@ -1,4 +1,4 @@
-//! Messages over a stream of bytes: a length before each, and as many messages in a write as wait to be sent.
+//! Length-prefixed messages over a byte stream; each write sends all queued messages.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -8,7 +8,7 @@ use compare_kit::{Connection, Error, answer, when_ready};
 #[derive(Debug)]
 pub struct Messages<S> {
     stream: S,
-    /// Bytes that were read, of which those up to `used` are done with.
+    /// Bytes read; the first `used` bytes are consumed.
     input: Vec<u8>,
     used: usize,
     output: Vec<u8>,
@@ -16,16 +16,16 @@ pub struct Messages<S> {
 
 /// Bytes of a length.
 const PREFIX: usize = 4;
-/// Bytes that are read at a time.
+/// Maximum bytes per read.
 const READ: usize = 1 << 18;
 
 impl<S: Read + Write> Messages<S> {
-    /// The messages of a stream, which blocks or not.
+    /// Returns the messages of a blocking or non-blocking stream.
     pub const fn new(stream: S) -> Self {
         Self { stream, input: Vec::new(), used: 0, output: Vec::new() }
     }
 
-    /// Answers requests until the end of the stream, or until `is_over` says so.
+    /// Answers requests until the end of the stream, or until `is_over` returns true.
     ///
     /// # Errors
     ///
@@ -52,13 +52,14 @@ impl<S: Read + Write> Messages<S> {
         }
     }
 
-    /// Adds a message to those that leave with the next write.
+    /// Queues a message for the next write.
     fn put(&mut self, message: &[u8]) {
         self.output.extend_from_slice(&(message.len() as u32).to_be_bytes());
         self.output.extend_from_slice(message);
     }
 
-    /// Returns the next message; `None` at the end of the connection, or if `is_over` says so. What waits is written before it is waited for.
+    /// Returns the next message; `None` at the end of the connection, or if `is_over` returns true.
+    /// Writes queued messages before waiting.
     fn next(&mut self, is_over: impl Fn() -> bool) -> io::Result<Option<Vec<u8>>> {
         loop {
             let rest = &self.input[self.used..];

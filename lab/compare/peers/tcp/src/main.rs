@@ -1,4 +1,4 @@
-//! One TCP connection: a length before each message, and as many messages in a write as wait to be sent.
+//! One TCP connection: length-prefixed messages; each write sends all queued messages.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};

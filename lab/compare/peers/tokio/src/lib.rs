@@ -1,5 +1,5 @@
-//! Requests and replies on a stream of tokio: length-delimited frames of tokio-util, a task that writes what waits, and one that hands
-//! replies to the callers in their order.
+//! Requests and replies on a tokio stream: length-delimited frames of tokio-util, a task that
+//! writes queued messages, and a task that passes replies to the callers in order.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,13 +13,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 use tokio_util::codec::LengthDelimitedCodec;
 
-/// Messages that are written together.
+/// Maximum messages written together.
 const AT_ONCE: usize = 64;
 
 /// Where a call waits for its reply.
 type Caller = oneshot::Sender<Bytes>;
 
-/// Answers the requests of a connection until its end: those that are there together.
+/// Answers the requests of a connection until its end; requests that arrive together are answered
+/// together.
 ///
 /// # Errors
 ///
@@ -39,7 +40,7 @@ pub async fn echo(stream: impl AsyncRead + AsyncWrite) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns what makes calls on a connection.
+/// Returns a function that makes calls on a connection.
 pub fn caller(
     stream: impl AsyncRead + AsyncWrite + 'static,
 ) -> impl AsyncFn(Bytes) -> Result<Bytes, Error> {

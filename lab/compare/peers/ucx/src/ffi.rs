@@ -62,10 +62,10 @@ pub(crate) fn version() -> String {
     version.to_string_lossy().into_owned()
 }
 
-/// Longest sleep of a side that does not poll.
+/// Maximum sleep of a non-polling side.
 const CYCLE: Duration = Duration::from_millis(50);
 
-/// A worker, which lives until the process ends.
+/// A worker; it exists until the process exits.
 pub(crate) struct Side(NonNull<RawSide>);
 
 impl Side {
@@ -74,7 +74,7 @@ impl Side {
         Ok(Self(unsafe { side_open(transports.as_ptr()) }.ok_or("UCX cannot be opened")?))
     }
 
-    /// Lets clients connect.
+    /// Accepts connections of clients.
     pub(crate) fn listen(&mut self, address: SocketAddr) -> Result<(), Error> {
         // SAFETY: the side is never freed.
         let status = unsafe { side_listen(self.0, &raw_address(address)?) };
@@ -87,7 +87,7 @@ impl Side {
         Ok(Endpoint(endpoint.ok_or("UCX cannot connect")?))
     }
 
-    /// Returns the next message. Waits for it for up to `time`, or for a while without one.
+    /// Returns the next message. Waits for up to `time`, or for a while without a limit.
     pub(crate) fn receive(&mut self, wait: Wait, time: Option<Duration>) -> Option<Message> {
         let micros = time.unwrap_or(CYCLE).min(CYCLE).as_micros() as u32;
         let is_spinning = c_int::from(wait == Wait::Spin);
@@ -102,7 +102,7 @@ fn raw_address(address: SocketAddr) -> Result<RawAddress, Error> {
     Ok(RawAddress { family: AF_INET, port, ip, zero: [0; 8] })
 }
 
-/// One end of a connection, which lives until the process ends.
+/// One end of a connection; it exists until the process exits.
 pub(crate) struct Endpoint(NonNull<RawEndpoint>);
 
 impl Endpoint {
@@ -118,11 +118,11 @@ pub(crate) struct Message(NonNull<RawMessage>);
 
 impl Message {
     const fn raw(&self) -> &RawMessage {
-        // SAFETY: it is freed with this message.
+        // SAFETY: the memory is freed together with this message.
         unsafe { self.0.as_ref() }
     }
 
-    /// Returns the call that it belongs to.
+    /// Returns the call that the message belongs to.
     pub(crate) const fn call(&self) -> u64 {
         self.raw().call
     }

@@ -12,12 +12,12 @@ use compare_kit::{
 
 use ffi::{Endpoint, Side};
 
-/// UCX between hosts, or between processes of one.
+/// UCX between hosts, or between processes of one host.
 #[derive(Debug)]
 pub struct Ucx<const SAME_HOST: bool>;
 
 impl<const SAME_HOST: bool> Ucx<SAME_HOST> {
-    /// Its transports. Connections are made over TCP.
+    /// UCX transports. Connections are established over TCP.
     const TRANSPORTS: &CStr = if SAME_HOST { c"shm,tcp" } else { c"tcp" };
 }
 

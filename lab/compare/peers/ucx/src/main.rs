@@ -15,8 +15,9 @@ fn main() -> ExitCode {
     compare_kit::run::<Ucx<false>>()
 }
 
-/// Starts this program again with a /sys of its network namespace, if the one that it sees is another's. UCX finds devices in
-/// /sys, which the hosts of a fabric have in common with the machine.
+/// Restarts this program with a /sys of its network namespace, if the mounted /sys belongs to
+/// another namespace. UCX discovers devices in /sys, and the hosts of a fabric share that with the
+/// machine.
 fn see_own_devices() -> io::Result<()> {
     let devices = fs::read_to_string("/proc/net/dev")?;
     let mut names = devices.lines().filter_map(|line| line.split_once(':'));

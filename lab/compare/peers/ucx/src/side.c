@@ -7,14 +7,14 @@
 #include <string.h>
 #include <ucp/api/ucp.h>
 
-// Progress calls without a message after which a side that polls returns.
+// Number of fruitless progress calls before a polling side returns.
 #define POLLS 1000
 // The kind of the active messages.
 #define ID 0
 // An operation has a callback, and an argument for it.
 #define CALLBACK (UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA)
 
-// A message, which was received or is being sent.
+// A message that was received or is being sent.
 struct message {
     struct message *next;
     struct side *side;
@@ -93,7 +93,7 @@ static void on_connection(ucp_conn_request_h request, void *argument) {
     ucp_ep_create(side->worker, &params, &endpoint);
 }
 
-// Lets clients connect to this address.
+// Accepts connections of clients at this address.
 int side_listen(struct side *side, const struct sockaddr_in *at) {
     ucp_listener_params_t params = {
         .field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER,
@@ -119,7 +119,7 @@ static void on_sent(void *request, ucs_status_t status, void *message) {
     ucp_request_free(request);
 }
 
-// Sends a copy of a message, to which the other side can reply.
+// Sends a copy of a message; the other side can reply to it.
 int endpoint_send(ucp_ep_h endpoint, uint64_t call, const void *bytes, size_t length) {
     struct message *message = malloc(sizeof *message + length);
     message->call = call;
@@ -133,12 +133,13 @@ int endpoint_send(ucp_ep_h endpoint, uint64_t call, const void *bytes, size_t le
     return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_OK;
 }
 
-// Returns the next message, which the caller frees. Waits for it for up to `micros`; null if it has not arrived by then.
+// Returns the next message; the caller must free it. Waits for up to `micros`; null on timeout.
 struct message *side_receive(struct side *side, int is_spinning, uint32_t micros) {
     for (int polls = 0; !side->first && polls < POLLS; polls++) {
         if (ucp_worker_progress(side->worker)) continue;
         if (micros == 0) break;
-        // A worker cannot be armed while a message waits to be sent, and never again once its client has ended.
+        // A worker cannot be armed while a message waits to be sent, and never again once its
+        // client has ended.
         if (is_spinning || ucp_worker_arm(side->worker) != UCS_OK) continue;
         struct pollfd event = {.fd = side->event, .events = POLLIN};
         struct timespec time = {.tv_sec = micros / 1000000, .tv_nsec = micros % 1000000 * 1000L};

@@ -1,4 +1,5 @@
-//! Bare UDP sockets: one datagram for a message, no retransmission. The floor for everything over UDP.
+//! Bare UDP sockets: one datagram per message, no retransmission. The lower bound for all protocols
+//! over UDP.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -9,7 +10,7 @@ use compare_kit::{
     connections, run, when_ready,
 };
 
-/// Longest payload of a datagram over IPv4.
+/// Maximum payload of a datagram over IPv4.
 const LONGEST: usize = 65_507;
 
 struct Udp;

@@ -60,7 +60,7 @@ fn connect(address: SocketAddr) -> io::Result<UnixStream> {
     UnixStream::connect_addr(&path(address)?)
 }
 
-/// A name that is no file.
+/// An abstract name, not a file.
 fn path(address: SocketAddr) -> io::Result<net::SocketAddr> {
     net::SocketAddr::from_abstract_name(name_of(address))
 }

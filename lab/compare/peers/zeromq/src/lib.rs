@@ -10,7 +10,7 @@ use compare_kit::{
 };
 use zmq::{Context, DEALER, DONTWAIT, Message, ROUTER, Socket};
 
-/// ZeroMQ between hosts, or between processes of one.
+/// ZeroMQ between hosts, or between processes of one host.
 #[derive(Debug)]
 pub struct ZeroMq<const SAME_HOST: bool>;
 
@@ -28,7 +28,7 @@ impl<const SAME_HOST: bool> Peer for ZeroMq<SAME_HOST> {
             settings: format!("libzmq {major}.{minor}.{patch}, DEALER and ROUTER, one IO thread on each side, {way}"),
             advice: "its guide recommends DEALER and ROUTER for many requests at once, and one IO thread for each gigabyte a second; TCP_NODELAY is its default"
                 .to_owned(),
-            // Its IO thread would wait for the core on which the other one polls.
+            // With polling, its IO thread would wait for the core used by the polling thread.
             waits: Waits::Block,
             longest: None,
             is_node: !SAME_HOST,
@@ -40,7 +40,7 @@ impl<const SAME_HOST: bool> Peer for ZeroMq<SAME_HOST> {
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
         let context = Context::new();
         let socket = context.socket(ROUTER)?;
-        // libzmq takes no socket that is bound already.
+        // libzmq does not accept bound sockets.
         let address = free_address(server.bind)?;
         socket.bind(&url(address, SAME_HOST))?;
         // Ends the socket's receive.
@@ -72,7 +72,7 @@ impl<const SAME_HOST: bool> Peer for ZeroMq<SAME_HOST> {
             }
             sockets += 1;
             let socket = context.socket(DEALER)?;
-            // What waits to be sent when the measurement ends is not sent any more.
+            // Messages queued at the end of the measurement are discarded.
             socket.set_linger(0)?;
             socket.connect(&url(server, SAME_HOST))?;
             Ok(Dealer { socket, message: Message::new() })
@@ -115,6 +115,6 @@ impl Connection for Dealer {
 }
 
 fn url(address: SocketAddr, is_same_host: bool) -> String {
-    // Names that begin with @ are no files.
+    // Names that start with @ are not files.
     if is_same_host { format!("ipc://@{}", name_of(address)) } else { format!("tcp://{address}") }
 }

@@ -1,8 +1,8 @@
 //! Persistent fabrics, which outlive the command that created them.
 //!
-//! A process of its own, the *owner*, holds the [`Fabric`](super::Fabric) and does nothing else. A
-//! file describes the fabric. The owner keeps the file locked: the fabric exists while the lock is
-//! held, whatever the file says.
+//! A dedicated process, the *owner*, holds the [`Fabric`](super::Fabric). A file describes the
+//! fabric. The owner keeps the file locked: the fabric exists while the lock is held, regardless of
+//! the file's content.
 //!
 //! ```text
 //!   up       starts the owner and waits until it has written the file
@@ -61,7 +61,7 @@ pub fn up(program: &Path, name: &FabricName, spec: &Spec) -> Result<Layout, Erro
         .arg(OWNER)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // The owner lives on: a process that reads our standard error must not wait for it.
+        // The owner outlives this process: a reader of our standard error must not wait for it.
         .stderr(Stdio::null())
         .spawn()
         .doing(doing)?;
@@ -79,14 +79,14 @@ pub fn up(program: &Path, name: &FabricName, spec: &Spec) -> Result<Layout, Erro
     match serde_json::from_str(&answer).map_err(io::Error::from).doing(doing)? {
         Answer::Up(layout) => Ok(layout),
         Answer::Failed(why) => {
-            // The owner is ending; its message says more than its exit status.
+            // The owner is exiting; its message is more informative than its exit status.
             let _ = owner.wait();
             Err(owner_error(name, why))
         }
     }
 }
 
-/// Longest answer of an owner in bytes. Chosen by us: a host takes 40 bytes.
+/// Maximum length of an owner's answer in bytes. Chosen by us: a host takes 40 bytes.
 const MAX_ANSWER: u64 = 1 << 20;
 
 fn owner_error(name: &FabricName, said: String) -> Error {
@@ -110,8 +110,8 @@ pub fn find(name: &FabricName) -> Result<Layout, Error> {
     }
 }
 
-/// Removes a fabric and waits until all processes that held its namespaces have ended. Programs
-/// that still run in its hosts continue without a network.
+/// Removes a fabric and waits until all holders of its namespaces have exited. Programs still
+/// running in its hosts continue without a network.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ pub fn down(name: &FabricName) -> Result<Removal, Error> {
         Lookup::Up(state) => {
             let State { owner, layout } = *state;
             owner.end()?;
-            // These processes end by themselves when the owner ends; this waits for them.
+            // The holders exit when the owner exits; this waits for them.
             layout.holders().try_for_each(Process::end)?;
             state::remove_stale(name)?;
             Ok(Removal::Removed)

@@ -1,7 +1,7 @@
 //! The process that owns a persistent fabric.
 //!
-//! It reads from standard input which fabric to create, writes to standard output whether that
-//! succeeded, and sleeps until it is killed. No cleanup is needed then: the kernel removes the
+//! It reads the settings of the fabric from standard input, writes success or failure to standard
+//! output, and sleeps until it is killed. No cleanup is needed then: the kernel removes the
 //! namespaces.
 
 use std::env;
@@ -36,14 +36,14 @@ pub(super) enum Answer {
     Failed(String),
 }
 
-/// Runs the owner of a fabric. A program calls this and nothing else if its first argument is
-/// [`OWNER`].
+/// Runs the owner of a fabric. A program whose first argument is [`OWNER`] calls only this
+/// function.
 #[must_use]
 pub fn owner_main() -> ExitCode {
     match own_fabric() {
         Ok(never) => match never {},
         Err(error) => {
-            // If this fails the command that asked has ended, and no other process needs the
+            // If this fails, the requesting command has exited, and no other process needs the
             // result.
             let _ = answer(&Answer::Failed(error.to_string()));
             ExitCode::FAILURE
@@ -57,7 +57,7 @@ fn own_fabric() -> Result<std::convert::Infallible, Error> {
     io::stdin().read_line(&mut line).doing(|| "read what to make".to_owned())?;
     let order: Order = serde_json::from_str(&line)
         .map_err(|error| Error::Peer(format!("an invalid order: {error}")))?;
-    // Its own session: a fabric outlives the terminal from which it was created.
+    // Separate session: a fabric outlives the terminal that created it.
     rustix::process::setsid().doing(|| "begin a session".to_owned())?;
     // Leaves the working directory, so that its file system can be unmounted.
     env::set_current_dir("/").doing(|| "go to /".to_owned())?;

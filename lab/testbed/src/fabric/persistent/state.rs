@@ -43,7 +43,7 @@ pub(super) enum Lookup {
     Absent,
 }
 
-/// State file of a fabric, locked while this value lives.
+/// State file of a fabric, locked until this value is dropped.
 #[derive(Debug)]
 pub(super) struct StateLock {
     file: File,
@@ -162,8 +162,8 @@ fn folder() -> Result<PathBuf, Error> {
     own(&folder, user.as_raw()).map(|()| folder)
 }
 
-/// Creates a folder that only this user may enter, or checks that an existing one is: every user
-/// may write to `/tmp`, and state files say which processes to kill.
+/// Creates a folder accessible only to this user, or checks that an existing folder is: every user
+/// may write to `/tmp`, and state files name the processes to kill.
 fn own(folder: &Path, user: u32) -> Result<(), Error> {
     let doing = || format!("make {}", folder.display());
     match DirBuilder::new().mode(0o700).create(folder) {

@@ -17,8 +17,8 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Keeps as many requests outstanding on a connection to `server` as the plan says, for as long as
-/// it says.
+/// Keeps the plan's number of requests outstanding on a connection to `server`, for the plan's
+/// duration.
 pub(crate) fn drive(
     stream: OwnedFd,
     mut inbox: Inbox,
@@ -35,7 +35,7 @@ pub(crate) fn drive(
         let received = if requests.unsent.is_empty() {
             waiter.receive(|flags| Ok(recv(&requests.stream, inbox.room(), flags)?.0))
         } else {
-            // The connection does not take all requests: continue with whichever direction is
+            // The connection does not accept all requests: continue with whichever direction is
             // possible first.
             match recv(&requests.stream, inbox.room(), RecvFlags::DONTWAIT) {
                 Err(Errno::AGAIN) if waiter.either(&requests.stream) => continue,
@@ -72,9 +72,9 @@ struct Requests {
     frame: usize,
     /// Part of `frames` that the current `send` has not sent.
     unsent: Range<usize>,
-    /// Time at which each request without a reply was sent, oldest first: replies arrive in order.
+    /// Send times of requests without a reply, oldest first: replies arrive in order.
     sent: VecDeque<u64>,
-    /// Most outstanding requests.
+    /// Maximum outstanding requests.
     limit: usize,
 }
 
@@ -124,7 +124,7 @@ impl Requests {
         true
     }
 
-    /// Returns the time at which the oldest request was sent, and removes it.
+    /// Removes the oldest request and returns its send time.
     fn answered(&mut self) -> u64 {
         self.sent.pop_front().expect("a server answers each request once")
     }

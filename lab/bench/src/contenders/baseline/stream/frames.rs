@@ -19,13 +19,14 @@ pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
 ///
 /// # Invariants
 ///
-/// - **FRAMES-1**: `begin <= end <= bytes.len()`; `bytes[begin..end]` has arrived and was not taken.
-/// - **FRAMES-2**: `begin` is the beginning of a frame.
-/// - **FRAMES-3**: A frame longer than `chunk` begins at the beginning of `bytes` and is received up to
-///   its end and no further, so that its buffer can be handed over without a copy.
+/// - **FRAMES-1**: `begin <= end <= bytes.len()`; `bytes[begin..end]` has arrived and was not
+///   consumed.
+/// - **FRAMES-2**: `begin` is the start of a frame.
+/// - **FRAMES-3**: A frame longer than `chunk` starts at offset 0 of `bytes`, and reading stops at
+///   its end, so that its buffer can be handed over without a copy.
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
-    /// Most bytes that one call receives, unless the arriving frame is longer.
+    /// Maximum bytes received per call, unless the arriving frame is longer.
     chunk: usize,
     begin: usize,
     end: usize,
@@ -34,7 +35,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Most bytes that one call receives from a byte stream. Chosen by us: the largest segment that
+    /// Maximum bytes received per call from a byte stream. Chosen by us: the largest segment that
     /// loopback delivers.
     const CHUNK: usize = 64 << 10;
 
@@ -43,8 +44,8 @@ impl Inbox {
         Self { bytes: Vec::new(), chunk: Self::CHUNK, begin: 0, end: 0, pool }
     }
 
-    /// Returns an inbox for packets of at most `longest` bytes, each of them a frame. A packet
-    /// longer than the room for it is truncated.
+    /// Returns an inbox for packets of at most `longest` bytes, each of them a frame. A longer
+    /// packet is truncated.
     pub(crate) fn of_packets(longest: usize) -> Self {
         Self { chunk: longest.max(Self::CHUNK), ..Self::default() }
     }
@@ -84,8 +85,8 @@ impl Inbox {
         Frames { bytes: &self.bytes[begin..self.begin], count }
     }
 
-    /// Takes a long frame with its buffer, if nothing else has arrived. Returns the buffer and the
-    /// length of the frame in it.
+    /// Takes a long frame together with its buffer, if the buffer contains no other data. Returns
+    /// the buffer and the length of the frame in it.
     pub(crate) fn take_long(&mut self) -> Option<(Vec<u8>, usize)> {
         let length = self.first_length()?;
         if length <= self.chunk || length != self.end - self.begin {
@@ -112,7 +113,7 @@ impl Inbox {
 }
 
 impl Default for Inbox {
-    /// Returns an inbox with a pool of its own.
+    /// Returns an inbox with a private pool.
     fn default() -> Self {
         Self::new(BufferPool::default())
     }
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(inbox.room().len(), long.len() - 10);
     }
 
-    /// Receives `bytes`, which fit into the room.
+    /// Receives `bytes`; they must fit into the free space.
     fn receive(inbox: &mut Inbox, bytes: &[u8]) {
         inbox.room()[..bytes.len()].copy_from_slice(bytes);
         inbox.received(bytes.len());
@@ -227,11 +228,11 @@ mod tests {
         let pool = BufferPool::default();
         pool.give_back(vec![0; 300_000]);
         let mut inbox = Inbox::new(pool);
-        // Half a frame stays in place while there is room behind it.
+        // A partial frame stays in place while there is space behind it.
         let (short, half) = (frame(&[1; 60_000]), frame(&[2; 60_000]));
         receive(&mut inbox, &[&short[..], &half[..10]].concat());
         assert_eq!(inbox.take().count, 1);
-        // A long frame begins, whose length is the number of bytes in the buffer.
+        // The start of a long frame whose length is the number of bytes in the buffer.
         let long = frame(&vec![3; short.len() + half.len() + 10 - PREFIX]);
         receive(&mut inbox, &[&half[10..], &long[..10]].concat());
         assert_eq!(inbox.take().count, 1);

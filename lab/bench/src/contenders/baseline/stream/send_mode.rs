@@ -1,11 +1,11 @@
-//! Number of messages in one call of `send`.
+//! Number of messages per `send` call.
 
-/// Number of messages that one `send` carries.
+/// Number of messages per `send` call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendMode {
-    /// One: every message leaves in a call of its own, as in most RPC layers.
+    /// One: a separate call for every message, as in most RPC layers.
     One,
-    /// All that are ready, as in a pipelining client and server.
+    /// All ready messages, as in a pipelining client and server.
     Ready,
 }
 

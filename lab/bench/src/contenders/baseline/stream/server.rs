@@ -15,7 +15,7 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Accepts the next connection; `None` once the server is to stop.
+/// Accepts the next connection; `None` once the server must stop.
 pub fn accept(listener: &impl AsFd, stop: &Stop) -> Result<Option<OwnedFd>, Error> {
     wake_on_stop(listener, stop)?;
     loop {
@@ -95,7 +95,7 @@ fn receive(
     }
 }
 
-/// Sends all of `bytes`. The client always receives when it cannot send, so this does not block
+/// Sends all of `bytes`. The client always receives when it cannot send, so this cannot block
 /// forever.
 fn send_all(stream: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! `stream` describes how messages are framed and exchanged.
 //!
-//! Settings, and the alternatives that were measured:
+//! Settings, and the measured alternatives:
 //!
 //! - `TCP_NODELAY`: without it, two small messages wait for each other's acknowledgement.
 //! - Congestion control `cubic`, or `reno` where `cubic` is not allowed. BBR, the default of some
@@ -29,7 +29,7 @@ use apus_testbed::process::Control;
 /// Length-prefixed messages on one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Tcp {
-    /// Number of messages that one `send` carries.
+    /// Number of messages per `send` call.
     pub sends: SendMode,
     /// Replies of the server.
     pub replies: Replies,

@@ -16,13 +16,13 @@ use apus_testbed::error::{Doing, Error};
 /// Requested send buffer in bytes; the module head has the reason.
 pub const LOOPBACK_SEND_BUFFER: usize = 256 << 10;
 
-/// Congestion controls that do not pace, the default one first; the module head has the reason.
+/// Congestion controls without pacing, the default first; the module head explains why.
 const CONGESTION_CONTROLS: [&str; 2] = ["cubic", "reno"];
 
-/// Options of a connection in which experiments differ.
+/// Connection options that vary between experiments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Congestion control; `None` uses the first available one of those that do not pace.
+    /// Congestion control; `None` uses the first available one without pacing.
     pub(crate) congestion: Option<String>,
     /// Send buffer in bytes; `None` leaves the tuning to the system.
     pub(crate) send_buffer: Option<usize>,
@@ -39,7 +39,7 @@ impl Settings {
         tcp_congestion(&socket).doing(|| "ask for the congestion control".to_owned())
     }
 
-    /// Returns why sockets of this process do not have the congestion control that is meant to be the default; `None` if
+    /// Returns why sockets of this process lack the intended default congestion control; `None` if
     /// they have it, or if another one was requested.
     pub(crate) fn caveat(&self) -> Option<String> {
         let intended = CONGESTION_CONTROLS[0];
@@ -55,15 +55,14 @@ impl Settings {
         Some(format!("the congestion control is {used} and not {intended}: {why}"))
     }
 
-    /// Applied before the connection exists: the buffer sizes determine the windows that are
-    /// offered.
+    /// Applied before the connection exists: the buffer sizes determine the advertised windows.
     fn apply(&self, socket: impl AsFd) -> Result<(), Error> {
         if let Some(wanted) = &self.congestion {
             set_tcp_congestion(&socket, wanted)
                 .doing(|| format!("choose the congestion control {wanted}"))?;
         } else {
-            // An unprivileged process may choose only some. If none of these is allowed, the
-            // system's default remains.
+            // An unprivileged process may choose only some congestion controls. If both are
+            // forbidden, the system's default remains.
             let _ =
                 CONGESTION_CONTROLS.iter().find(|name| set_tcp_congestion(&socket, name).is_ok());
         }
@@ -102,12 +101,14 @@ pub fn listen_at(at: IpAddr, settings: &Settings) -> Result<(TcpListener, Socket
     Ok((listener, address))
 }
 
-/// Opens another listener at an address that has one: the system spreads connections over them.
+/// Opens an additional listener at the same address: the system distributes connections over the
+/// listeners.
 pub(crate) fn listen_too(address: SocketAddr, settings: &Settings) -> Result<TcpListener, Error> {
     listener(address, settings)
 }
 
-/// Most connections that wait for `accept`. Chosen by us: more than a cluster opens at once.
+/// Maximum connections waiting for `accept`. Chosen by us: more than a cluster opens
+/// simultaneously.
 const BACKLOG: i32 = 4096;
 
 fn listener(address: SocketAddr, settings: &Settings) -> Result<TcpListener, Error> {

@@ -1,11 +1,13 @@
-//! Messages on a TLS 1.3 connection over TCP: what users have who encrypt their messages.
+//! Messages on a TLS 1.3 connection over TCP, the usual solution for encrypted messages.
 //!
-//! rustls itself, without a runtime around it: the thread of each side spins or sleeps on its socket as those of `tcp` do. tokio-rustls is
-//! the same library behind a runtime, whose sleeps and wake-ups would be measured instead of the encryption; so this row is at
-//! least as fast. AES-128-GCM, as apus has it, on the same cryptographic library, X25519, no client certificate. The handshake is before the
-//! measurement.
+//! Plain rustls, without a runtime: the thread of each side spins or sleeps on its socket like the
+//! threads of `tcp`. tokio-rustls is the same library behind a runtime, so a benchmark would
+//! measure the runtime's sleeps and wake-ups instead of the encryption; this row is at least as
+//! fast. AES-128-GCM, like apus, on the same cryptographic library, X25519, no client certificate.
+//! The handshake precedes the measurement.
 //!
-//! Messages have the frames of `stream`. What is ready leaves in one `send`, and records have up to 16 KiB.
+//! Messages are framed as in `stream`. Ready messages leave in one `send`, in records of up to 16
+//! KiB.
 
 mod session;
 
@@ -27,7 +29,7 @@ use apus_testbed::process::Control;
 /// Length-prefixed messages on one TLS connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Tls {
-    /// Number of messages that one `send` carries.
+    /// Number of messages per `send` call.
     pub sends: SendMode,
     /// Replies of the server.
     pub replies: Replies,

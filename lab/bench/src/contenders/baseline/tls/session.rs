@@ -23,19 +23,19 @@ use apus_measure::process::wake_on_stop;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Bytes that one call receives: several records of 16 KiB.
+/// Maximum bytes received per call: several records of 16 KiB.
 const RECEIVE: usize = 256 << 10;
 
-/// Bytes that are encrypted before they are sent, so that the two can overlap.
+/// Bytes encrypted before each send, so that encryption and sending can overlap.
 const SEND: usize = 64 << 10;
 
-/// One end of a connection whose handshake is complete.
+/// One end of a connection after the handshake.
 pub(super) struct Session<'a> {
     connection: Connection,
     stream: OwnedFd,
     waiter: Waiter<'a>,
     inbox: Inbox,
-    /// What has arrived and is not decrypted.
+    /// Received bytes that are not decrypted yet.
     arrived: Vec<u8>,
     pending: std::ops::Range<usize>,
 }
@@ -151,7 +151,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Receives and decrypts until there is something. Returns `None` at the end.
+    /// Receives and decrypts until frames are available. Returns `None` at the end.
     pub(super) fn receive(&mut self) -> Result<Option<Frames<'_>>, Error> {
         loop {
             let mut reader = self.connection.reader();
@@ -170,7 +170,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes some of what has arrived; waits if nothing has. Returns `false` at the end.
+    /// Reads available bytes; waits if the socket is empty. Returns `false` at the end.
     fn read_some(&mut self) -> Result<bool, Error> {
         if self.pending.is_empty() {
             let (stream, arrived) = (&self.stream, &mut self.arrived);
@@ -195,7 +195,7 @@ fn is_end(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
-/// Reads the throw-away certificate, which is its own CA.
+/// Reads the self-signed throw-away certificate.
 fn certificate(keys: &ThrowAwayKeys) -> Result<CertificateDer<'static>, Error> {
     CertificateDer::from_pem_file(keys.certificate())
         .map_err(|error| io::Error::other(error.to_string()))

@@ -1,22 +1,21 @@
 //! Messages on a unix socket, the usual solution within a host.
 //!
 //! `stream` describes how messages are framed and exchanged: one `send` for each message, and one
-//! `recv` for everything that has arrived.
+//! `recv` for all available bytes.
 //!
-//! - `unix-stream` is SOCK_STREAM. A receiver takes many small messages in one call, and messages
+//! - `unix-stream` is SOCK_STREAM. A receiver reads many small messages in one call, and messages
 //!   have any length.
-//! - `unix-seqpacket` is SOCK_SEQPACKET, which preserves message kind: one call for each
+//! - `unix-seqpacket` is SOCK_SEQPACKET, which preserves message boundaries: one call for each
 //!   message on both sides. A message is one packet and must fit into the socket's buffer. Its
-//!   payload has the same length prefix, so that nothing else differs; these 4 bytes have no
-//!   measurable cost. Small messages are a tenth faster than on a stream here, spinning (3.0 and
-//!   3.3 us there and back, 0.60 and 0.53 M/s).
+//!   payload has the same length prefix, to keep everything else equal; these 4 bytes have no
+//!   measurable cost. Small messages are a tenth faster than on a stream here, spinning (round
+//!   trips of 3.0 and 3.3 us, 0.60 and 0.53 M/s).
 //!
-//! Settings, and the alternatives that were measured: `SO_SNDBUF` of 512 KiB for streams (the
-//! system doubles it, and reduces it to `net.core.wmem_max`). With the default of 208 KiB, 500 kB
-//! messages between sides that sleep wait for each other: 40 instead of 80 Gbit/s; requests of 208,
-//! 416, 1000 and 4000 KiB give 68, 80, 77 and 77. Spinning, and for small messages, it makes no
-//! difference. Packet sockets keep the default: a longer packet needs contiguous memory, which the
-//! system may not have.
+//! Settings, and the measured alternatives: `SO_SNDBUF` of 512 KiB for streams (the system doubles
+//! it, and reduces it to `net.core.wmem_max`). With the default of 208 KiB, 500 kB messages between
+//! sleeping sides wait for each other: 40 instead of 80 Gbit/s; requests of 208, 416, 1000 and 4000
+//! KiB give 68, 80, 77 and 77. Spinning, and for small messages, it makes no difference. Packet
+//! sockets keep the default: a longer packet needs contiguous memory, and the system may lack it.
 
 pub mod socket;
 

@@ -24,15 +24,15 @@ pub enum UnixKind {
 pub struct UnixListener {
     /// The socket.
     pub listener: OwnedFd,
-    /// Address from which clients derive the socket's name.
+    /// Address that clients derive the socket's name from.
     pub address: SocketAddr,
     /// Keeps other processes from using the same name.
     pub _reserved: UdpSocket,
 }
 
-/// Reserves an address of this host. While the socket is open no other process has the address, so
-/// names derived from it belong to this process alone. These names end with the process, and belong
-/// to a network namespace as ports do.
+/// Reserves an address of this host. While the socket is open, no other process can have the
+/// address, so names derived from it are unique to this process. These names disappear with the
+/// process, and are local to a network namespace, like ports.
 pub fn reserve_address() -> Result<(UdpSocket, SocketAddr), Error> {
     let any_port = (Ipv4Addr::LOCALHOST, 0);
     let reserved = UdpSocket::bind(any_port).doing(|| format!("bind {}", any_port.0))?;
@@ -40,7 +40,7 @@ pub fn reserve_address() -> Result<(UdpSocket, SocketAddr), Error> {
     Ok((reserved, address))
 }
 
-/// Most connections that wait for `accept`. Chosen by us: more than the clients of any experiment.
+/// Maximum connections waiting for `accept`. Chosen by us: more than the clients of any experiment.
 const BACKLOG: i32 = 4096;
 
 /// Listens under a name that no other process has.
@@ -61,11 +61,11 @@ pub fn open(server: SocketAddr, kind: UnixKind) -> Result<OwnedFd, Error> {
     Ok(stream)
 }
 
-/// Requested send buffer of a stream in bytes, which the system doubles and reduces to its limit
-/// (`net.core.wmem_max`); the module head has the reason.
+/// Requested send buffer of a stream in bytes. The system doubles it and reduces it to its limit
+/// (`net.core.wmem_max`); the module head explains the value.
 pub const STREAM_SEND_BUFFER: usize = 512 << 10;
 
-/// Sets the send buffer with which a connection is fastest.
+/// Sets the send buffer to the fastest size.
 pub fn enlarge(stream: &OwnedFd, kind: UnixKind) -> Result<(), Error> {
     if kind == UnixKind::Seqpacket {
         return Ok(());
@@ -86,7 +86,7 @@ pub fn longest_packet() -> Result<usize, Error> {
     Ok(buffer.doing(|| "ask for SO_SNDBUF".to_owned())?.saturating_sub(32))
 }
 
-/// Returns an abstract name, which is in no file system.
+/// Returns an abstract name, independent of the file system.
 fn name(address: SocketAddr) -> Result<SocketAddrUnix, Error> {
     let name = format!("apus-bench/{address}");
     SocketAddrUnix::new_abstract_name(name.as_bytes()).doing(|| format!("make the name {name}"))

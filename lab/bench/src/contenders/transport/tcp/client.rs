@@ -25,7 +25,7 @@ pub(super) struct TcpClient {
     connections: Vec<PooledConnection>,
     /// Whether a connection carries one request at a time.
     exclusive: bool,
-    /// Buffer of which every payload is a part.
+    /// Buffer that all payloads are slices of.
     payload: Rc<[u8]>,
     /// Nanoseconds to spin before sleeping; `None` spins forever.
     spin: Option<u64>,
@@ -36,7 +36,7 @@ pub(super) struct TcpClient {
 /// Connections to each server.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pool {
-    /// This number of connections, which requests share.
+    /// This number of connections, shared by requests.
     Shared(usize),
     /// This number of connections, each for one request at a time.
     Exclusive(usize),
@@ -44,12 +44,12 @@ pub(super) enum Pool {
 
 struct Server {
     address: SocketAddr,
-    /// Indices of its connections. With exclusive connections, only those without a request, the
-    /// one used last at the end.
+    /// Indices of its connections. With exclusive connections, only idle ones, the most recently
+    /// used at the end.
     connections: Vec<usize>,
 }
 
-/// A connection and its requests, in the order in which replies arrive.
+/// A connection and its requests, in the order of their replies.
 struct PooledConnection {
     connection: Connection,
     server: usize,
@@ -59,8 +59,8 @@ struct PooledConnection {
 }
 
 /// Requests shorter than this are copied behind their prefix, so that several of them leave as one
-/// piece. Chosen by us and not tuned: a page, whose copy costs less than the system call that it
-/// may save.
+/// piece. Chosen by us and not tuned: copying a page costs less than the system call that it may
+/// save.
 const SHORT: usize = 4 << 10;
 
 impl TcpClient {
@@ -177,15 +177,15 @@ impl TcpClient {
         index
     }
 
-    /// Sends what a connection has room for.
+    /// Sends as much as a connection accepts.
     fn send(&mut self, index: usize) -> Result<(), Error> {
         let PooledConnection { connection, server, .. } = &mut self.connections[index];
         let address = self.servers[*server].address;
         connection.send(&self.readiness).doing(|| format!("send to {address}"))
     }
 
-    /// Sends and receives what is possible, after waiting for up to `wait`. Returns whether
-    /// anything was possible.
+    /// Waits for up to `wait`, then sends and receives as much as possible. Returns whether it made
+    /// progress.
     fn poll_once(&mut self, wait: Duration, ended: &mut Completions) -> Result<bool, Error> {
         let ready = self.readiness.poll(Some(wait)).doing(|| "wait for connections".to_owned())?;
         let mut batch = std::mem::take(&mut self.ready);

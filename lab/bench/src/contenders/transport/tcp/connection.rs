@@ -10,12 +10,12 @@ use super::readiness::{Readiness, Token};
 use crate::contenders::baseline::stream::buffer_pool::BufferPool;
 use crate::contenders::baseline::stream::frames::Inbox;
 
-/// Most bytes that one connection receives or sends before the next one is served.
+/// Maximum bytes that one connection receives or sends before the next one is served.
 ///
 /// Measured: on one connection, quotas of 64 KiB, 256 KiB and 1 MiB completed 58,000, 70,000 and
 /// 77,000 requests of W4 a second; with one connection per request 48,000, 56,000 and 64,000. The
-/// tail of short messages under the same load was no worse with the largest, as far as a noisy
-/// machine can tell.
+/// tail of short messages under the same load was no worse with the largest quota, within the noise
+/// of the machine.
 pub(super) const QUOTA: usize = 1 << 20;
 
 /// A non-blocking connection.
@@ -24,7 +24,7 @@ pub(super) struct Connection {
     token: Token,
     pub(super) inbox: Inbox,
     pub(super) outbox: Outbox,
-    /// Whether [`Readiness`] reports room to send.
+    /// Whether [`Readiness`] reports that the stream is writable.
     awaits_room: bool,
 }
 
@@ -55,8 +55,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Works on each received message and sends it back at once, followed by what could not be sent
-    /// before. Stops when `work` returns `false`.
+    /// Works on each received message and returns it immediately, followed by the unsent backlog.
+    /// Stops when `work` returns `false`.
     pub(super) fn answer_each(
         &mut self,
         readiness: &Readiness,
@@ -73,7 +73,7 @@ impl Connection {
         self.send(readiness)
     }
 
-    /// Sends what there is room for, once.
+    /// Sends as much as the socket accepts, in one call.
     pub(super) fn send(&mut self, readiness: &Readiness) -> Result<(), Errno> {
         if !self.outbox.is_empty() {
             self.outbox.send(&self.stream, QUOTA)?;

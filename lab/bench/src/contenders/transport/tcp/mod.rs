@@ -2,18 +2,18 @@
 //!
 //! Three configurations, each as a careful user would choose it:
 //!
-//! - `tcp`: one connection between client and server, as in most RPC layers. Messages follow each
-//!   other, so a short one waits for the long ones before it.
+//! - `tcp`: one connection between client and server, as in most RPC layers. Messages are sent in
+//!   sequence, so a short message waits for the long messages before it.
 //! - `tcp-pool=N`: N connections to each server; a request uses the one with the fewest outstanding
 //!   bytes.
-//! - `tcp-per-request`: a pool in which every outstanding request has a connection of its own, so
-//!   that no request waits for another. The connections are established before the load begins, and
-//!   the one used last is used first.
+//! - `tcp-per-request`: a pool with a separate connection for every outstanding request, so that no
+//!   request waits for another. The connections are established before the load starts, and the
+//!   most recently used one is reused first.
 //!
-//! A suffix `:NAME` selects another congestion control than `cubic`. No side blocks in a call:
-//! epoll reports which connections are ready, and each of them in turn receives and sends at most
-//! [`connection::QUOTA`] bytes, so that a long message does not delay the others. Messages that are
-//! ready leave together in one `sendmsg`, but a reply that took work leaves at once. Only short
+//! A suffix `:NAME` selects a congestion control other than `cubic`. No side blocks in a call:
+//! epoll reports ready connections, and each of them in turn receives and sends at most
+//! [`connection::QUOTA`] bytes, so that a long message does not delay the others. Ready messages
+//! leave together in one `sendmsg`, but a reply that took work leaves immediately. Only short
 //! messages are copied in user space.
 
 mod client;

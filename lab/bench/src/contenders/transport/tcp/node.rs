@@ -14,7 +14,7 @@ use apus_measure::process::wake;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
-/// One listener for each receiver, all at the same address: the system spreads connections over
+/// One listener for each receiver, all at the same address: the system distributes connections over
 /// them.
 pub(super) struct TcpNode {
     connections: Connections,

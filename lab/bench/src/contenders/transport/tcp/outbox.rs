@@ -30,20 +30,20 @@ struct Piece {
 enum Buffer {
     /// Copies of short messages; more may be appended.
     Short(Vec<u8>),
-    /// One message in a buffer of its own.
+    /// One message in a separate buffer.
     Whole(Vec<u8>),
     /// A buffer that several messages share.
     Shared(Rc<[u8]>),
 }
 
 impl Outbox {
-    /// Bytes of short messages that are collected in one piece.
+    /// Maximum bytes of short messages collected in one piece.
     const SHORT: usize = 16 << 10;
 
-    /// Most pieces of one system call.
+    /// Maximum pieces per system call.
     const PIECES: usize = 16;
 
-    /// Returns an empty queue. Buffers of whole messages go to `pool` once they are sent.
+    /// Returns an empty queue. Buffers of whole messages are returned to `pool` once they are sent.
     pub(super) fn new(pool: BufferPool) -> Self {
         Self { pieces: VecDeque::new(), pool }
     }
@@ -80,7 +80,7 @@ impl Outbox {
         }
     }
 
-    /// Sends up to `most` bytes in one call, if the connection accepts any.
+    /// Sends up to `most` bytes in one call, as far as the connection accepts them.
     pub(super) fn send(&mut self, stream: impl AsFd, most: usize) -> Result<(), Errno> {
         let mut slices = [IoSlice::new(&[]); Self::PIECES];
         let mut used = 0;

@@ -17,18 +17,18 @@ pub(super) struct Readiness {
     events: Vec<Event>,
 }
 
-/// A socket that is ready.
+/// A ready socket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready {
     pub(super) token: Token,
     /// Data or the end of the connection can be received.
     pub(super) receive: bool,
-    /// There is room to send.
+    /// The socket is writable.
     pub(super) send: bool,
 }
 
 impl Readiness {
-    /// Most events that one call reports; further events are reported by the next call.
+    /// Maximum events per call; further events are reported by the next call.
     const EVENTS: usize = 64;
 
     pub(super) fn new() -> Result<Self, Errno> {
@@ -41,7 +41,7 @@ impl Readiness {
         epoll::add(&self.epoll, socket, EventData::new_u64(token), EventFlags::IN)
     }
 
-    /// Sets whether room to send on `socket` is reported as well.
+    /// Sets whether writability of `socket` is reported as well.
     pub(super) fn await_room(
         &self,
         socket: impl AsFd,

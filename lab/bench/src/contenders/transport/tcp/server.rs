@@ -14,7 +14,7 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Token of the listener; connections have the following ones.
+/// Token of the listener; connections have the following tokens.
 const LISTENER: Token = 0;
 
 /// Echoes each message on the connection it arrived on, after some work. The connections may be of

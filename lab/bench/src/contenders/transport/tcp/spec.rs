@@ -36,8 +36,7 @@ const POOL: usize = 4;
 const LARGEST_POOL: usize = 1000;
 
 impl Tcp {
-    /// Returns a configuration with a congestion control that does not pace, and buffers that the
-    /// system tunes.
+    /// Returns a configuration with a congestion control without pacing, and system-tuned buffers.
     #[must_use]
     pub const fn new(connections: Connections) -> Self {
         Self { connections, congestion: None, send_buffer: None }

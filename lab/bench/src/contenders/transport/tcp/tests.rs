@@ -1,4 +1,4 @@
-//! Scenario: TCP without an experiment. Every byte comes back, on any number of connections, and a
+//! Scenario: TCP without an experiment. Every byte is echoed, on any number of connections, and a
 //! misbehaving peer is an error.
 
 use std::io::{Read, Write};
@@ -51,7 +51,7 @@ fn client(kind: Connections, poll: PollMode, servers: &[SocketAddr]) -> Box<dyn 
     node.connect(servers, 4).unwrap()
 }
 
-/// Returns a frame whose bytes differ from their neighbours.
+/// Returns a frame in which neighbouring bytes differ.
 fn frame(length: usize) -> Vec<u8> {
     let mut frame = (length as u32).to_be_bytes().to_vec();
     frame.extend((0..length).map(|at| (at * 31 + at / 256) as u8));
@@ -162,7 +162,7 @@ fn names_say_how_tcp_is_used() {
     }
 }
 
-/// Returns the client's error about a server that reads one request and then runs `answer`.
+/// Returns the client's error for a server that reads one request and then runs `answer`.
 fn error_of(answer: fn(TcpStream)) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
