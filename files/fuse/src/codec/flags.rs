@@ -1,9 +1,9 @@
 //! Sets of flags of the protocol; names are those of `linux/fuse.h` without their prefix.
 
 bitflags::bitflags! {
-    /// What both sides of a connection understand (`FUSE_*` of INIT).
+    /// Features that both sides of a connection support (`FUSE_*` of INIT).
     ///
-    /// The kernel offers, the file system takes a part of that.
+    /// The kernel offers a set, and the file system accepts a subset.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct InitFlags: u64 {
         /// Reads of one file may be outstanding at once.
@@ -58,9 +58,9 @@ bitflags::bitflags! {
         const EXPLICIT_INVAL_DATA = 1 << 25;
         /// The reply to INIT has an alignment of mappings.
         const MAP_ALIGNMENT = 1 << 26;
-        /// Directories may be mounts of their own.
+        /// Directories may be separate mounts.
         const SUBMOUNTS = 1 << 27;
-        /// The file system removes set-user-id and set-group-id where a request says so.
+        /// The file system removes set-user-id and set-group-id where a request demands it.
         const HANDLE_KILLPRIV_V2 = 1 << 28;
         /// SETXATTR has a longer header.
         const SETXATTR_EXT = 1 << 29;
@@ -80,7 +80,7 @@ bitflags::bitflags! {
         const PASSTHROUGH = 1 << 37;
         /// File handles of name_to_handle_at(2) are refused.
         const NO_EXPORT_SUPPORT = 1 << 38;
-        /// The kernel can send unanswered requests once more.
+        /// The kernel can resend unanswered requests.
         const HAS_RESEND = 1 << 39;
         /// Mounts may map ids.
         const ALLOW_IDMAP = 1 << 40;
@@ -90,7 +90,7 @@ bitflags::bitflags! {
         const REQUEST_TIMEOUT = 1 << 42;
     }
 
-    /// How the kernel treats an open file (`FOPEN_*`).
+    /// Treatment of an open file by the kernel (`FOPEN_*`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct OpenFlags: u32 {
         /// Reads and writes bypass the page cache.
@@ -109,7 +109,7 @@ bitflags::bitflags! {
         const PARALLEL_DIRECT_WRITES = 1 << 6;
     }
 
-    /// How RENAME2 treats what exists (renameat2(2)).
+    /// Treatment of existing names by RENAME2 (renameat2(2)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct RenameFlags: u32 {
         /// Fails if the new name exists.

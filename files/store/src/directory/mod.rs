@@ -136,7 +136,8 @@ impl DirectoryStore {
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: another server has the directory open, its log is damaged, or the file system reports an error.
+    /// [`OpenError`]: another server has the directory open, its log is damaged, or the file system
+    /// reports an error.
     pub fn open(directory: &Path, options: DirectoryOptions) -> Result<Self, OpenError> {
         replay::open(directory, options)
     }
