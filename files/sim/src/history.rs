@@ -1,7 +1,8 @@
 //! Histories: what applications asked of their mounts, and what they were answered.
 //!
-//! Events have a total order, the [`Moment`]s. An operation was in effect at some instant between the moment at which it was
-//! invoked and the one at which it returned; one that never returned may be in effect at any later instant, or never.
+//! Events have a total order, the [`Moment`]s. An operation was in effect at some instant between
+//! the moment at which it was invoked and the one at which it returned; one that never returned may
+//! be in effect at any later instant, or never.
 
 use std::fmt;
 
@@ -152,7 +153,8 @@ pub enum Happening<A> {
     Action(A),
     /// `fsync` succeeded: all that the mount had done when it was invoked survives.
     Synced,
-    /// The mount crashed, or its session was ended: the last changes that it had not synced may be lost.
+    /// The mount crashed, or its session was ended: the last changes that it had not synced may be
+    /// lost.
     Lost,
 }
 

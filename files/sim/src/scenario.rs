@@ -62,13 +62,14 @@ pub struct Scenario {
     pub lost_per_mille: u32,
     /// Largest deviation of a clock's rate, in parts per million.
     pub drift: i64,
-    /// Whether applications also do what most kernels refuse by themselves, from what they know: move directories into themselves,
-    /// link files that have lost their last name, create in directories that were removed.
+    /// Whether applications also do what most kernels refuse by themselves, from what they know:
+    /// move directories into themselves, link files that have lost their last name, create in
+    /// directories that were removed.
     pub is_harsh: bool,
     /// Whether a client's machine crashes right after some of its syncs.
     pub crashes_after_syncs: bool,
-    /// A client that only reads. Unlike one that has changed something, it never has an exclusive lease, and nothing tells the server that it
-    /// must not have its leases again.
+    /// A client that only reads. Unlike one that has changed something, it never has an exclusive
+    /// lease, and nothing tells the server that it must not have its leases again.
     pub spectator: Option<usize>,
     /// Whether signals arrive during operations.
     pub interrupts: bool,
@@ -134,8 +135,8 @@ impl Scenario {
         }
     }
 
-    /// Draws a scenario without faults in which applications hardly pause, so that calls, batches and recalls of one client overtake each
-    /// other.
+    /// Draws a scenario without faults in which applications hardly pause, so that calls, batches
+    /// and recalls of one client overtake each other.
     fn crowd(seed: u64, mut random: Pcg64Mcg, term: Duration) -> Self {
         let delay = Duration::from_micros(random.random_range(2_000..20_000));
         let think = delay.mul_f64(random.random_range(0.2..1.0));
@@ -158,8 +159,8 @@ impl Scenario {
     }
 }
 
-/// Draws what a lease must not outlive: a client is cut off for longer than its term, and about when it comes back, a server that was
-/// restarted meanwhile does, too.
+/// Draws what a lease must not outlive: a client is cut off for longer than its term, and about
+/// when it comes back, a server that was restarted meanwhile does, too.
 fn outlive(
     random: &mut Pcg64Mcg,
     term: Duration,

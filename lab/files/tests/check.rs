@@ -21,7 +21,8 @@ fn a_local_directory_is_consistent() {
 #[test]
 fn directories_that_are_not_the_same_are_found_out() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    // The second one has the directory, and copies of what the check creates cannot be made: the first open fails.
+    // The second one has the directory, and copies of what the check creates cannot be made: the
+    // first open fails.
     let error = run(&settings(&[&one, &other]), |_| {}).unwrap_err();
     assert_eq!(error.operation, "open");
 }

@@ -7,20 +7,21 @@ use crate::history::MountId;
 
 const PROMISE: &str = "appends are neither lost nor torn";
 
-/// An append to a file that is only appended to. All pieces of such a file are different, and have no bytes in common with
-/// another piece's beginning.
+/// An append to a file that is only appended to. All pieces of such a file are different, and have
+/// no bytes in common with another piece's beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
     /// Where.
     pub mount: MountId,
     /// The bytes.
     pub data: Bytes,
-    /// Whether it must be in the file: it returned, and its mount did not crash before it was synced.
+    /// Whether it must be in the file: it returned, and its mount did not crash before it was
+    /// synced.
     pub is_owed: bool,
 }
 
-/// Checks the final contents of a file. The appends of each mount are given in the order in which they were invoked, one behind
-/// the other.
+/// Checks the final contents of a file. The appends of each mount are given in the order in which
+/// they were invoked, one behind the other.
 ///
 /// # Errors
 ///

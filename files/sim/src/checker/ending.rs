@@ -3,8 +3,8 @@
 use crate::Violation;
 use crate::history::MountId;
 
-/// Checks that nothing waits at the end of a run, after the world was left in peace for a while. `waiting` are the operations that
-/// have not returned, at mounts that have not crashed.
+/// Checks that nothing waits at the end of a run, after the world was left in peace for a while.
+/// `waiting` are the operations that have not returned, at mounts that have not crashed.
 ///
 /// # Errors
 ///

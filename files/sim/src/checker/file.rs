@@ -51,7 +51,8 @@ fn write(state: &[u8], offset: usize, data: &[u8]) -> Rc<Vec<u8>> {
     Rc::new(bytes)
 }
 
-/// Checks the history of one file that was empty in the beginning. Returns whether the search was finished.
+/// Checks the history of one file that was empty in the beginning. Returns whether the search was
+/// finished.
 ///
 /// # Errors
 ///

@@ -1,12 +1,13 @@
 //! Linearisability of one object: searches an order of its operations that explains all results.
 //!
-//! The search is Lowe's just-in-time linearisation ("Testing for linearizability", 2017): all states that are possible after
-//! a prefix of the history are kept, and operations are put in order no sooner than one of them returns. It is exact.
+//! The search is Lowe's just-in-time linearisation ("Testing for linearizability", 2017): all
+//! states that are possible after a prefix of the history are kept, and operations are put in order
+//! no sooner than one of them returns. It is exact.
 //!
-//! Write-back makes something possible which the usual definition does not have: a mount that crashes loses a suffix of what it
-//! did since its last `fsync`, although its applications were answered. What is left must then be a history without that
-//! suffix, in which all results of other mounts are still explained. So a past keeps the events since the first one that may
-//! yet be lost.
+//! Write-back makes something possible which the usual definition does not have: a mount that
+//! crashes loses a suffix of what it did since its last `fsync`, although its applications were
+//! answered. What is left must then be a history without that suffix, in which all results of other
+//! mounts are still explained. So a past keeps the events since the first one that may yet be lost.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
@@ -23,7 +24,8 @@ pub trait Model {
     /// Operation, with its result.
     type Action;
 
-    /// Returns the states to which an action can lead, with the result that it had; none if it cannot have had it.
+    /// Returns the states to which an action can lead, with the result that it had; none if it
+    /// cannot have had it.
     fn apply(&self, state: &Self::State, action: &Self::Action) -> Vec<Self::State>;
 
     /// Returns whether an action, with the result that it had, changes nothing in any state.
@@ -169,8 +171,9 @@ impl<M: Model> Search<'_, M> {
         Some(finished)
     }
 
-    /// Puts all pending operations into effect for which sooner is never worse: syncs, which cover nothing that was done after they were
-    /// invoked, and those that only read, as long as no change may be lost: what they have read may not be among what is lost.
+    /// Puts all pending operations into effect for which sooner is never worse: syncs, which cover
+    /// nothing that was done after they were invoked, and those that only read, as long as no
+    /// change may be lost: what they have read may not be among what is lost.
     fn absorb(&self, mut past: Past<M::State>) -> Past<M::State> {
         for next in &self.pending {
             let is_eager = match &self.events[*next].action {

@@ -5,7 +5,8 @@ use apus_fs_core::wire::{LockKind, LockRange};
 use crate::Violation;
 use crate::history::{Moment, MountId};
 
-/// A lock that was surely held: from its grant to the beginning of its release, or to the end of its mount's session.
+/// A lock that was surely held: from its grant to the beginning of its release, or to the end of
+/// its mount's session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
     /// The file.

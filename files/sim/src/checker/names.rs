@@ -14,7 +14,8 @@ const LIMIT: usize = 20_000;
 
 type Place = (Ino, Name);
 
-/// What has a name: the creation of a node that did not return leaves one whose number is found out later.
+/// What has a name: the creation of a node that did not return leaves one whose number is found out
+/// later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Named {
     Known(Ino),
@@ -135,7 +136,8 @@ impl NamesModel {
         Expected::Done(Rc::new(names))
     }
 
-    /// Returns the states in which the names of a directory are these; nodes that were unknown become known.
+    /// Returns the states in which the names of a directory are these; nodes that were unknown
+    /// become known.
     fn list(&self, names: &Names, directory: Ino, found: &[(Name, Ino)]) -> Vec<Names> {
         let expected: Vec<_> = names
             .iter()
@@ -196,7 +198,8 @@ fn judge(names: &Names, expected: Expected, result: Option<Result<(), Errno>>) -
     }
 }
 
-/// Returns whether a result is the expected one. A directory that was removed is absent to one kernel and stale to another.
+/// Returns whether a result is the expected one. A directory that was removed is absent to one
+/// kernel and stale to another.
 fn same(expected: Errno, found: Errno) -> bool {
     expected == found || (expected == Errno::NOENT && found == Errno::STALE)
 }
@@ -279,8 +282,8 @@ impl Model for NamesModel {
     }
 }
 
-/// Checks the history of all names; the root was empty in the beginning. `directories` are those that a creation which did not
-/// return may have made. Returns whether the search was finished.
+/// Checks the history of all names; the root was empty in the beginning. `directories` are those
+/// that a creation which did not return may have made. Returns whether the search was finished.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Prefixes: what a mount leaves behind is what its first operations have made, up to some number that covers all synced ones.
+//! Prefixes: what a mount leaves behind is what its first operations have made, up to some number
+//! that covers all synced ones.
 
 use std::collections::BTreeMap;
 
@@ -76,8 +77,9 @@ fn apply(files: &mut Snapshot, action: &PrivateAction) {
     }
 }
 
-/// Checks what is in a mount's directory. `actions` were done on what was there `before`, in this order; the first `synced` of
-/// them are owed. Returns the number of actions that are in effect; the largest one, if several explain the directory.
+/// Checks what is in a mount's directory. `actions` were done on what was there `before`, in this
+/// order; the first `synced` of them are owed. Returns the number of actions that are in effect;
+/// the largest one, if several explain the directory.
 ///
 /// # Errors
 ///

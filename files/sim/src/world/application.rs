@@ -1,4 +1,5 @@
-//! Applications: draw operations on a few names, so that clients conflict, and on a directory of their own.
+//! Applications: draw operations on a few names, so that clients conflict, and on a directory of
+//! their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +28,8 @@ pub(super) enum Role {
     Owner,
     /// Works on names and files that all mounts use.
     Sharer,
-    /// Reads the board again and again. It rarely needs the server, so it goes on where sharers wait, and sees what is out of date.
+    /// Reads the board again and again. It rarely needs the server, so it goes on where sharers
+    /// wait, and sees what is out of date.
     Reader,
 }
 
@@ -63,7 +65,8 @@ pub(super) struct Application {
     next: Option<Intent>,
     directories: Vec<Ino>,
     opened: Vec<Ino>,
-    /// Files that were created without a name. They get none: the model of names does not know them.
+    /// Files that were created without a name. They get none: the model of names does not know
+    /// them.
     temporary: BTreeSet<Ino>,
     listing: Option<Moment>,
     hold: Option<usize>,
@@ -122,7 +125,8 @@ impl Application {
         name(&format!("own-{}", mount.0))
     }
 
-    /// Returns whether an intent concerns only the own directory, whose history is checked otherwise.
+    /// Returns whether an intent concerns only the own directory, whose history is checked
+    /// otherwise.
     pub(super) fn is_private(&self, intent: &Intent) -> bool {
         let is_own =
             |ino: &Ino| Some(*ino) == self.own || self.own_files.values().any(|own| own == ino);
@@ -236,7 +240,8 @@ impl Application {
             }
             Intent::Sync(_) => {
                 recorder.sync(self.mount, current.invoked);
-                // An action that the first thread has not finished is not owed to a sync of another thread.
+                // An action that the first thread has not finished is not owed to a sync of another
+                // thread.
                 if self.role == Role::Owner
                     && let Some(private) = recorder.privates.get_mut(&self.mount)
                 {
@@ -251,7 +256,8 @@ impl Application {
         }
     }
 
-    /// Returns whether an operation uses a file that this application has open: it is there, whatever happens to its names (FS-4).
+    /// Returns whether an operation uses a file that this application has open: it is there,
+    /// whatever happens to its names (FS-4).
     pub(super) fn uses_opening(&self, intent: &Intent) -> bool {
         match intent {
             Intent::Read { file, .. }
@@ -316,7 +322,8 @@ impl Application {
         Intent::Lock { file: self.planted.log, owner, kind, range, wait: false }
     }
 
-    /// The owner of the lock that it has, or is to have: of `fcntl` or, with an odd number of locks before, of `flock`.
+    /// The owner of the lock that it has, or is to have: of `fcntl` or, with an odd number of locks
+    /// before, of `flock`.
     fn lock_owner(&self) -> LockOwner {
         LockOwner { owner: self.thread + 1, is_flock: self.locks % 2 == 1 }
     }
@@ -399,7 +406,8 @@ impl Application {
         }
     }
 
-    /// Draws where a name moves. Kernels refuse a rename of a directory into itself; without them, directories keep their places.
+    /// Draws where a name moves. Kernels refuse a rename of a directory into itself; without them,
+    /// directories keep their places.
     fn rename_to(&self, from: &(Ino, Name), random: &mut Pcg64Mcg) -> (Ino, Name) {
         let mut to = self.place(random);
         if !self.is_harsh {
@@ -479,7 +487,8 @@ impl Application {
                 private.actions.push(PrivateAction::Remove { name: text });
                 let (release, remove) =
                     (Intent::Release(file), Intent::Remove { at, is_directory: false });
-                // A file that is closed when it is removed may never leave the client (`cancellation.rs` of the core).
+                // A file that is closed when it is removed may never leave the client
+                // (`cancellation.rs` of the core).
                 let is_closed = random.random_ratio(1, 2);
                 let (first, next) = if is_closed { (release, remove) } else { (remove, release) };
                 self.next = Some(next);

@@ -46,7 +46,8 @@ pub(super) struct Host {
     pub(super) interrupted: BTreeSet<OpToken>,
     /// The last batch that is known to have failed at the server.
     pub(super) failed: u64,
-    /// Something was changed since the client was last seen to have nothing that is not at the server.
+    /// Something was changed since the client was last seen to have nothing that is not at the
+    /// server.
     pub(super) is_dirty: bool,
 }
 

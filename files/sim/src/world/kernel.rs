@@ -1,9 +1,12 @@
-//! A client's kernel: caches names, attributes and pages for as long as it may, and drops them when it is asked to.
+//! A client's kernel: caches names, attributes and pages for as long as it may, and drops them when
+//! it is asked to.
 //!
-//! It does what Linux does with FUSE's `AUTO_INVAL_DATA`, which a mount asks for: names and attributes are valid for the time that a
-//! reply says, or until they are invalidated. Pages are used while attributes are valid, and dropped when other attributes come, by
-//! size and time of modification. Source: Linux `fuse_cache_read_iter`, `fuse_change_attributes`. The pages of a node that is
-//! invalidated stay: the thread that drops them (`notifications` in `apus-fs`) may be late.
+//! It does what Linux does with FUSE's `AUTO_INVAL_DATA`, which a mount asks for: names and
+//! attributes are valid for the time that a reply says, or until they are invalidated. Pages are
+//! used while attributes are valid, and dropped when other attributes come, by size and time of
+//! modification. Source: Linux `fuse_cache_read_iter`, `fuse_change_attributes`. The pages of a
+//! node that is invalidated stay: the thread that drops them (`notifications` in `apus-fs`) may be
+//! late.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

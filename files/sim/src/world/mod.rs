@@ -1,8 +1,8 @@
 //! The world: a server and clients in simulated time, one event after the other.
 //!
 //! - **FSWORLD-1** Two runs of one scenario are equal.
-//! - **FSWORLD-2** A message is delivered at most once; one that is lost is reported to its sender after a while, whether its
-//!   receiver has handled it or not.
+//! - **FSWORLD-2** A message is delivered at most once; one that is lost is reported to its sender
+//!   after a while, whether its receiver has handled it or not.
 
 mod application;
 mod clock;
@@ -224,7 +224,8 @@ impl World {
         Ok(())
     }
 
-    /// Returns whether an event does not reach a client now: it is down, or paused, and will get it later.
+    /// Returns whether an event does not reach a client now: it is down, or paused, and will get it
+    /// later.
     fn hold(&mut self, host: usize, mount: MountId, event: &Event) -> bool {
         let host = &mut self.hosts[host];
         if host.mount != mount || host.client.is_none() {

@@ -181,7 +181,8 @@ impl World {
         if let Some(found) = self.calls.get_mut(&call) {
             found.at_server = Some(life);
         }
-        // A request of a mount that is gone has another mount's address by now: the server never learns of that.
+        // A request of a mount that is gone has another mount's address by now: the server never
+        // learns of that.
         let peer = if self.hosts[host].mount == mount {
             address
         } else {
@@ -210,7 +211,8 @@ impl World {
         self.drain_server();
     }
 
-    /// Notes that the server has heard a client, or that it may have ended its session because it had not.
+    /// Notes that the server has heard a client, or that it may have ended its session because it
+    /// had not.
     fn hear(&mut self, host: usize) {
         self.suspect_silent(host);
         self.hosts[host].heard = (self.now, self.recorder.moment());

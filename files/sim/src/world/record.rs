@@ -16,7 +16,8 @@ pub(super) struct Begun {
     pub(super) returned: Option<Moment>,
 }
 
-/// Errors that say nothing of the file system: an operation that ends so may or may not be in effect.
+/// Errors that say nothing of the file system: an operation that ends so may or may not be in
+/// effect.
 fn is_trouble(errno: Errno) -> bool {
     // EINTR, EIO, ENOSPC, ETIMEDOUT
     matches!(errno.0, 4 | 5 | 28 | 110)

@@ -1,7 +1,8 @@
 //! Interrupts: Ctrl-C ends the measurement, and everything that it started is cleaned up.
 //!
-//! A file system that does not answer keeps the measuring thread in the kernel. Some time after the signal, its processes are
-//! therefore killed: the kernel then ends the operations of their mounts with an error.
+//! A file system that does not answer keeps the measuring thread in the kernel. Some time after the
+//! signal, its processes are therefore killed: the kernel then ends the operations of their mounts
+//! with an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +33,8 @@ impl Interrupt {
         let interrupt = Self::default();
         let doing = || "catch signals".to_owned();
         for signal in [SIGINT, SIGTERM] {
-            // The order matters: at the first signal the conditional shutdown must still see `false`.
+            // The order matters: at the first signal the conditional shutdown must still see
+            // `false`.
             flag::register_conditional_shutdown(signal, 1, interrupt.caught.clone())
                 .and_then(|_| flag::register(signal, interrupt.caught.clone()))
                 .doing(doing)?;

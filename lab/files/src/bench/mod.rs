@@ -1,7 +1,9 @@
-//! Benchmark of the file service beside other ones: what programs do with files, in seconds and in calls.
+//! Benchmark of the file service beside other ones: what programs do with files, in seconds and in
+//! calls.
 //!
-//! Each work is done by each peer in turn, and everything is repeated. The directories of all servers are in memory, so
-//! no disk takes part. Over a network, a delay program between two network namespaces makes the round-trip time.
+//! Each work is done by each peer in turn, and everything is repeated. The directories of all
+//! servers are in memory, so no disk takes part. Over a network, a delay program between two
+//! network namespaces makes the round-trip time.
 //!
 //! | file | content |
 //! |---|---|
@@ -16,9 +18,11 @@
 //!
 //! # Invariants
 //!
-//! - **FSBENCH-1** A time ends when every change is at the server, unless the work only reads or asks for fsync itself.
+//! - **FSBENCH-1** A time ends when every change is at the server, unless the work only reads or
+//!   asks for fsync itself.
 //! - **FSBENCH-2** What is read has the content that was written.
-//! - **FSBENCH-3** Whatever happens, all processes, mounts, namespaces and directories are gone at the end.
+//! - **FSBENCH-3** Whatever happens, all processes, mounts, namespaces and directories are gone at
+//!   the end.
 
 mod family;
 mod findings;

@@ -21,7 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Interval of checks for an interrupt or an end.
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// A running process. Dropping it asks it to end (SIGTERM), kills it if it does not, and then kills what it has started.
+/// A running process. Dropping it asks it to end (SIGTERM), kills it if it does not, and then kills
+/// what it has started.
 #[derive(Debug)]
 pub(super) struct Service {
     name: String,
@@ -32,7 +33,8 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// Starts a program with its arguments. What it writes to standard error goes to a file in `folder`.
+    /// Starts a program with its arguments. What it writes to standard error goes to a file in
+    /// `folder`.
     pub(super) fn start(
         name: &str,
         words: &[impl AsRef<OsStr>],
@@ -105,7 +107,8 @@ impl Service {
         drop(self);
     }
 
-    /// Returns whether it has ended. It is not waited for: until then no other process can have its number.
+    /// Returns whether it has ended. It is not waited for: until then no other process can have its
+    /// number.
     fn has_ended(&self) -> bool {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         // An error means that there is no such child any more.

@@ -57,7 +57,8 @@ impl Drop for Workspace {
     }
 }
 
-/// Returns the mount points below a directory whose path has no special characters: field 5 of proc_pid_mountinfo(5).
+/// Returns the mount points below a directory whose path has no special characters: field 5 of
+/// proc_pid_mountinfo(5).
 fn mounts_below(directory: &Path) -> Vec<PathBuf> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(PathBuf::from);

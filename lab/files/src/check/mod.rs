@@ -1,7 +1,8 @@
 //! Consistency of several mounts of one directory.
 //!
-//! Threads, one or more per mount, work on the same files at once. What they asked, when, and what they were answered is a history,
-//! for which the checkers of `apus-fs-sim` search an explanation: an order of operations that a single disk could have had.
+//! Threads, one or more per mount, work on the same files at once. What they asked, when, and what
+//! they were answered is a history, for which the checkers of `apus-fs-sim` search an explanation:
+//! an order of operations that a single disk could have had.
 //!
 //! | work | what is checked |
 //! |---|---|
@@ -33,8 +34,9 @@ pub struct CheckSettings {
     pub operations: u64,
     /// Seed of the choices.
     pub seed: u64,
-    /// Whether a read beside a write has all of the write or nothing. apus promises it. Local directories other than those of XFS do not:
-    /// they read without the lock that a write has, so a read may have a part of what is being written.
+    /// Whether a read beside a write has all of the write or nothing. apus promises it. Local
+    /// directories other than those of XFS do not: they read without the lock that a write has, so
+    /// a read may have a part of what is being written.
     pub atomic_reads: bool,
 }
 
@@ -86,7 +88,8 @@ impl fmt::Display for Work {
     }
 }
 
-/// Checks. `progress` is called with what is done next. Everything happens in a new directory, which is removed at the end.
+/// Checks. `progress` is called with what is done next. Everything happens in a new directory,
+/// which is removed at the end.
 ///
 /// # Errors
 ///
@@ -108,7 +111,8 @@ pub fn run(
         match checked {
             Ok(more) => report.add(more),
             Err(error) => {
-                // The first error says more than that of a directory which the same trouble keeps from being removed.
+                // The first error says more than that of a directory which the same trouble keeps
+                // from being removed.
                 let _ = places.remove();
                 return Err(error);
             }

@@ -79,7 +79,8 @@ pub(super) fn path(stage: &Stage<'_>) -> PathBuf {
     stage.path("large")
 }
 
-/// Reads it from its beginning in pieces. `proceed` is called with the number of bytes so far, and ends it with an error.
+/// Reads it from its beginning in pieces. `proceed` is called with the number of bytes so far, and
+/// ends it with an error.
 pub(super) fn read_all(
     path: &Path,
     mut proceed: impl FnMut(u64) -> Result<(), Error>,

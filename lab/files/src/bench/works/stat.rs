@@ -1,6 +1,7 @@
 //! `stat` while another thread reads at the speed of the link.
 //!
-//! Each file is asked for once, on a client that has not seen it: otherwise the kernel's cache answers.
+//! Each file is asked for once, on a client that has not seen it: otherwise the kernel's cache
+//! answers.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -63,7 +64,8 @@ pub(super) fn run(stage: &mut Stage<'_>) -> Result<Sample, Error> {
     })
 }
 
-/// Asks for files, one per pause, until `is_over`; returns the time of each, and the sum in seconds.
+/// Asks for files, one per pause, until `is_over`; returns the time of each, and the sum in
+/// seconds.
 fn ask(stage: &Stage<'_>, is_over: impl Fn() -> bool) -> Result<(Latencies, f64), Error> {
     let mut latencies = Latencies::new();
     let mut sum = Duration::ZERO;
