@@ -1,5 +1,5 @@
-//! Applications: draw operations on a few names, so that clients conflict, and on a directory of
-//! their own.
+//! Applications: draw operations on a few names, so that clients conflict, and on a private
+//! directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,19 +21,19 @@ const OWN_NAMES: [&str; 3] = ["p", "q", "r"];
 /// Files that one application has open.
 const MOST_OPEN: usize = 4;
 
-/// What an application does.
+/// Role of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Works in a directory that only its mount uses, and appends to the log.
     Owner,
     /// Works on names and files that all mounts use.
     Sharer,
-    /// Reads the board again and again. It rarely needs the server, so it goes on where sharers
-    /// wait, and sees what is out of date.
+    /// Reads the board again and again. It rarely needs the server, so it continues where sharers
+    /// wait, and would see stale data.
     Reader,
 }
 
-/// Files that are there from the beginning, with names that nothing moves.
+/// Files that exist from the start, with names that no operation moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planted {
     /// It is only appended to, and locks are taken on it.
@@ -65,12 +65,12 @@ pub(super) struct Application {
     next: Option<Intent>,
     directories: Vec<Ino>,
     opened: Vec<Ino>,
-    /// Files that were created without a name. They get none: the model of names does not know
-    /// them.
+    /// Files that were created without a name. They never get one: the model of names does not
+    /// include them.
     temporary: BTreeSet<Ino>,
     listing: Option<Moment>,
     hold: Option<usize>,
-    /// Locks that it has given back.
+    /// Locks that it has released.
     locks: u64,
     /// The directory that only this mount uses. Only the first thread has one.
     own: Option<Ino>,
@@ -81,7 +81,7 @@ pub(super) struct Application {
     pub(super) is_done: bool,
 }
 
-/// Returns whether a name is one that directories have, while they do not move.
+/// Returns whether a name is used for directories as long as they are not moved.
 fn is_directory_name(at: &(Ino, Name)) -> bool {
     NAMES[..2].iter().any(|text| text.as_bytes() == at.1.as_bytes())
 }
@@ -138,7 +138,7 @@ impl Application {
         }
     }
 
-    /// Begins the next operation, if there is anything to be done.
+    /// Starts the next operation, if any is due.
     pub(super) fn begin(
         &mut self,
         random: &mut Pcg64Mcg,
@@ -256,8 +256,8 @@ impl Application {
         }
     }
 
-    /// Returns whether an operation uses a file that this application has open: it is there,
-    /// whatever happens to its names (FS-4).
+    /// Returns whether an operation uses a file that this application has open: it exists even if
+    /// its names are removed (FS-4).
     pub(super) fn uses_opening(&self, intent: &Intent) -> bool {
         match intent {
             Intent::Read { file, .. }

@@ -74,8 +74,8 @@ impl World {
             }
         }
         let at = self.recorder.moment();
-        // If the server had not heard it for a term, it may have lost its changes before: it has
-        // not learned of that.
+        // If the server had no message from it for a term, its changes may have been lost before,
+        // unknown to the client.
         self.suspect_silent(host);
         let since = self.hosts[host].suspect.take().unwrap_or(at);
         self.recorder.lose(mount, since, Some(at));
