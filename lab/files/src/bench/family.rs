@@ -1,7 +1,7 @@
-//! Families: a process with what it has started.
+//! Families: a process and its descendants.
 //!
-//! sshd gives each connection a process in a group of its own, and sshfs leaves its ssh behind if
-//! the network has no time for an end in order.
+//! sshd gives each connection a process in a separate group, and sshfs leaves its ssh behind if the
+//! network does not last until an orderly end.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -25,7 +25,7 @@ impl Family {
 
     /// Kills them.
     pub(super) fn kill(self) {
-        // Each fails if there is nothing left to kill.
+        // Each fails if no process is left to kill.
         let _ = kill_process_group(self.leader, Signal::KILL);
         for process in self.descendants {
             let _ = pidfd_send_signal(process, Signal::KILL);
@@ -52,7 +52,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     /// The end of the pipe shows that no process is left that could write to it: neither the
-    /// leader, nor its child, nor one in a session of its own.
+    /// leader, nor its child, nor a process in its own session.
     #[test]
     fn all_are_killed() {
         let script = "sleep 1000 & setsid sleep 1000 & echo ready; cat";

@@ -81,7 +81,7 @@ fn spread(measured: &Measured, figure: Of) -> Option<Spread> {
     values.filter(|values| !values.is_empty()).map(|values| Spread::over(&values))
 }
 
-/// Returns the time of apus divided by that of a peer.
+/// Returns the time of apus divided by the time of a peer.
 fn ratio(measured: &Measured, all: &[Measured]) -> Option<(String, Ratio)> {
     let apus = find(all, measured.rtt, measured.work, "apus")?;
     let seconds = |it: &Measured| -> Vec<(usize, f64)> {

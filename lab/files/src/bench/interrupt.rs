@@ -45,7 +45,7 @@ impl Interrupt {
             if signals.forever().next().is_some() {
                 thread::sleep(PATIENCE);
                 for process in processes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                    // None of them was waited for, so no other process has its number.
+                    // They have not been waited for, so no other process has their numbers.
                     Family::of(*process).kill();
                 }
             }

@@ -122,7 +122,7 @@ impl Options {
         known("work", &self.work, &Work::names())
     }
 
-    /// Whether a peer of that name is measured.
+    /// Whether the peer with that name is measured.
     pub(super) fn has_peer(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }

@@ -21,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Interval of checks for an interrupt or an end.
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// A running process. Dropping it asks it to end (SIGTERM), kills it if it does not, and then kills
-/// what it has started.
+/// A running process. Dropping it sends SIGTERM, kills the process if it does not end, and then
+/// kills its descendants.
 #[derive(Debug)]
 pub(super) struct Service {
     name: String,
@@ -33,8 +33,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// Starts a program with its arguments. What it writes to standard error goes to a file in
-    /// `folder`.
+    /// Starts a program with its arguments. Its standard error is written to a file in `folder`.
     pub(super) fn start(
         name: &str,
         words: &[impl AsRef<OsStr>],
@@ -115,7 +114,7 @@ impl Service {
         !matches!(waitid(WaitId::Pid(self.pid), how), Ok(None))
     }
 
-    /// Returns why it is of no use: what it has written to standard error.
+    /// Returns the error of a failed process: its output on standard error.
     fn failure(&self) -> Error {
         let said = fs::read_to_string(&self.complaints).unwrap_or_default();
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -40,7 +40,7 @@ impl Shape {
     }
 
     /// Returns the path and the size of each file. Sizes vary over two orders of magnitude, as
-    /// those of sources do.
+    /// sizes of source files do.
     pub(super) fn files(self, seed: u64) -> Vec<(String, u64)> {
         let mut random = Pcg64::seed_from_u64(seed);
         let directories = self.directories();

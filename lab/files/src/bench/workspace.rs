@@ -30,7 +30,7 @@ impl Workspace {
         Ok(Self { path, in_memory: false })
     }
 
-    /// Whether a disk takes no part.
+    /// Whether no disk is involved.
     pub(super) const fn is_in_memory(&self) -> bool {
         self.in_memory
     }
@@ -47,7 +47,7 @@ impl Drop for Workspace {
     fn drop(&mut self) {
         let mounts = mounts_below(&self.path);
         for mount in mounts.iter().rev() {
-            // What cannot be detached is found in the next list.
+            // A mount that cannot be detached appears in the next list.
             let _ = apus_fuse::unmount(mount, Unmount::Lazy);
         }
         // Through a mount that is left, files of another place would be removed.

@@ -1,4 +1,4 @@
-//! A file to which all mounts append.
+//! Appends of all mounts to one file.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
