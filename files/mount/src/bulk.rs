@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-/// Bytes from which an item is bulk work. Chosen by us: copying fewer takes less time than a system
+/// Minimum size of bulk work in bytes. Chosen by us: copying fewer takes less time than a system
 /// call with its wake-up.
 pub(crate) const BULK: u64 = 64 << 10;
 
@@ -30,7 +30,7 @@ impl<T> BulkQueue<T> {
         Self(VecDeque::new())
     }
 
-    /// Returns an item that is to be done at once: it has few bytes, or too many others wait. Keeps
+    /// Returns an item that must be done at once: it has few bytes, or too many others wait. Queues
     /// it otherwise.
     pub(crate) fn admit(&mut self, bytes: u64, item: T) -> Option<T> {
         if bytes < BULK || self.0.len() >= MOST {

@@ -11,7 +11,7 @@ const ROUNDS: u32 = 16;
 /// Times in a row that a loop spins needlessly before it stops spinning.
 const FAILURES: u32 = 3;
 
-/// Times that it sleeps at once before it spins again.
+/// Number of immediate sleeps before it spins again.
 const REST: u32 = 32;
 
 /// Returns how the endpoint of a loop waits, which itself waits in the given way.

@@ -10,14 +10,14 @@ use rand_pcg::Pcg64Mcg;
 pub enum Fault {
     /// The server crashes; its store survives as far as it has promised to.
     ServerCrash {
-        /// Time for which it is down.
+        /// Downtime.
         down: Duration,
     },
     /// A client's machine crashes, and mounts again later.
     ClientCrash {
         /// The client.
         host: usize,
-        /// Time for which it is down.
+        /// Downtime.
         down: Duration,
     },
     /// No message passes between a client and the server.
@@ -50,9 +50,9 @@ pub struct Scenario {
     pub clients: usize,
     /// Number of applications of each client that work on shared names.
     pub threads: usize,
-    /// Time for which leases are valid.
+    /// Term of leases.
     pub term: Duration,
-    /// Time for which applications work.
+    /// Period of application activity.
     pub duration: Duration,
     /// Mean time between two operations of an application.
     pub think: Duration,
@@ -135,8 +135,8 @@ impl Scenario {
         }
     }
 
-    /// Draws a scenario without faults in which applications hardly pause, so that calls, batches
-    /// and recalls of one client overtake each other.
+    /// Draws a scenario without faults and with hardly any pauses, so that calls, batches and
+    /// recalls of one client overtake each other.
     fn crowd(seed: u64, mut random: Pcg64Mcg, term: Duration) -> Self {
         let delay = Duration::from_micros(random.random_range(2_000..20_000));
         let think = delay.mul_f64(random.random_range(0.2..1.0));

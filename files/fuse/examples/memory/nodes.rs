@@ -37,7 +37,7 @@ pub(crate) struct Nodes {
     nodes: HashMap<u64, Node>,
     next: u64,
     cookie: u64,
-    /// Period for which names and attributes are valid.
+    /// Validity period of names and attributes.
     pub(crate) timeout: Duration,
 }
 

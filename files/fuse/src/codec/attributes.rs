@@ -78,7 +78,7 @@ impl Attributes {
         }
     }
 
-    /// The form of statx(2), with the time of creation if it is known.
+    /// The form of statx(2), with the time of creation, if available.
     pub(crate) fn to_statx(self, created: Option<Timestamp>) -> output::StatxBody {
         /// `STATX_BASIC_STATS` and `STATX_BTIME`.
         const BASIC: u32 = 0x7ff;

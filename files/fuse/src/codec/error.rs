@@ -2,8 +2,8 @@
 
 /// Reason why bytes are not a request.
 ///
-/// The kernel sends none of these: an error means that the protocol has changed, or that the bytes
-/// did not come from the kernel.
+/// The kernel never sends such bytes: an error means that the protocol has changed, or that the
+/// bytes did not come from the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {

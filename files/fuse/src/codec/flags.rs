@@ -1,4 +1,4 @@
-//! Sets of flags of the protocol; names are those of `linux/fuse.h` without their prefix.
+//! Sets of flags of the protocol; names follow `linux/fuse.h`, without its prefix.
 
 bitflags::bitflags! {
     /// Features that both sides of a connection support (`FUSE_*` of INIT).
@@ -12,7 +12,7 @@ bitflags::bitflags! {
         const POSIX_LOCKS = 1 << 1;
         /// OPEN truncates if its flags have `O_TRUNC`.
         const ATOMIC_O_TRUNC = 1 << 3;
-        /// The file system looks up `.` and `..`. This crate never takes it.
+        /// The file system looks up `.` and `..`. This crate never accepts it.
         const EXPORT_SUPPORT = 1 << 4;
         /// Writes may be longer than a page.
         const BIG_WRITES = 1 << 5;
@@ -36,9 +36,9 @@ bitflags::bitflags! {
         const READDIRPLUS_AUTO = 1 << 14;
         /// Direct reads and writes may be outstanding at once.
         const ASYNC_DIO = 1 << 15;
-        /// The kernel buffers writes. This crate never takes it.
+        /// The kernel buffers writes. This crate never accepts it.
         const WRITEBACK_CACHE = 1 << 16;
-        /// ENOSYS as a reply to OPEN means that no OPEN is needed. This crate never takes it.
+        /// ENOSYS as a reply to OPEN means that no OPEN is needed. This crate never accepts it.
         const NO_OPEN_SUPPORT = 1 << 17;
         /// Lookups and reads of one directory may be outstanding at once.
         const PARALLEL_DIROPS = 1 << 18;
@@ -52,7 +52,8 @@ bitflags::bitflags! {
         const MAX_PAGES = 1 << 22;
         /// The kernel caches targets of symbolic links.
         const CACHE_SYMLINKS = 1 << 23;
-        /// ENOSYS as a reply to OPENDIR means that no OPENDIR is needed. This crate never takes it.
+        /// ENOSYS as a reply to OPENDIR means that no OPENDIR is needed. This crate never accepts
+        /// it.
         const NO_OPENDIR_SUPPORT = 1 << 24;
         /// Cached data is dropped only on request.
         const EXPLICIT_INVAL_DATA = 1 << 25;

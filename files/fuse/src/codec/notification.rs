@@ -109,7 +109,7 @@ impl<'a> Notification<'a> {
     }
 }
 
-/// Returns the length of a name, if the kernel takes it.
+/// Returns the length of a name, if the kernel accepts it.
 fn name_length(name: &[u8]) -> Result<u32, EncodeError> {
     if can_be_sent(name) { Ok(name.len() as u32) } else { Err(EncodeError::Name) }
 }

@@ -58,7 +58,7 @@ opcodes! {
     Write = 16,
     /// Reads totals of the file system.
     Statfs = 17,
-    /// Closes an open file: its last descriptor is gone.
+    /// Closes an open file: its last descriptor was closed.
     Release = 18,
     /// Makes a file durable.
     Fsync = 20,

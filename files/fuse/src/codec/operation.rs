@@ -264,7 +264,7 @@ pub enum SetTime {
 /// Fields of SETATTR; `None` leaves an attribute unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Setattr {
-    /// The open file on which the call was made.
+    /// The open file that the call was made on.
     pub handle: Option<u64>,
     /// Type and permissions.
     pub mode: Option<u32>,

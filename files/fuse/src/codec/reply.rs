@@ -66,9 +66,9 @@ pub enum Reply<'a> {
     Statx {
         /// The attributes.
         attributes: &'a Attributes,
-        /// Time of creation, if it is known.
+        /// Time of creation, if available.
         created: Option<Timestamp>,
-        /// Period for which they are valid. [`Duration::MAX`] is forever.
+        /// Validity period. [`Duration::MAX`] is forever.
         timeout: Duration,
     },
     /// A file or directory was opened.

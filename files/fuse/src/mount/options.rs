@@ -64,7 +64,7 @@ impl MountOptions {
         }
     }
 
-    /// The options that both ways of mounting write alike.
+    /// The options that have the same form in both methods of mounting.
     pub(crate) fn common(&self) -> String {
         let mut options = format!("max_read={}", self.max_read);
         for (set, name) in

@@ -201,7 +201,7 @@ impl Session {
         }
     }
 
-    /// Sends a reply, or EIO if the kernel does not take it (FUSE_SESSION-2).
+    /// Sends a reply, or EIO if the kernel does not accept it (FUSE_SESSION-2).
     fn send(&self, unique: u64, opcode: u32, reply: &Reply<'_>) -> Result<(), ReplyError> {
         let failed = match reply.encode(unique, opcode) {
             Ok(message) => match self.device.write(&message) {

@@ -143,7 +143,7 @@ impl Network {
             && (from == server || from.is_loopback() || from.is_unspecified())
     }
 
-    /// Calls the server, as soon as there is room.
+    /// Calls the server as soon as room is available.
     pub(super) fn call(&mut self, call: ClientCall, header: Bytes, payload: Vec<Bytes>) {
         self.outstanding.insert(call);
         let message = Payload::from_iter(std::iter::once(header).chain(payload));

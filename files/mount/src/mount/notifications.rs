@@ -9,7 +9,7 @@
 //! So the kernel is made to forget the attributes, which never waits. It then requests them before
 //! each use of its pages, and drops the pages if time of modification or size have changed
 //! (`AUTO_INVAL_DATA`, fs/fuse/inode.c `fuse_change_attributes`). The pages are dropped in
-//! addition, by a second thread, which may wait: programs that have mapped the file ask for no
+//! addition, by a second thread, which may wait: programs that have mapped the file do not query
 //! attributes.
 
 use std::io;

@@ -16,7 +16,7 @@ fn state_directory() -> PathBuf {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let state = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || variable("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    // A user without a home: not for long, and better than nowhere.
+    // Last resort for a user without a home: files in the temporary folder last for a while.
     state.or_else(home).unwrap_or_else(std::env::temp_dir).join("apus")
 }
 
@@ -41,7 +41,7 @@ pub struct MountSettings {
     /// Folder for changes that can never reach the server; each loss gets a separate directory
     /// (FS-14).
     pub lost_changes: PathBuf,
-    /// Way in which the mount waits for work.
+    /// Strategy of waiting for work.
     pub poll: PollMode,
     /// Sealing of packets; `None` if they are in the clear.
     #[cfg(feature = "tls")]

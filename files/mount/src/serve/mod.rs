@@ -179,7 +179,7 @@ impl<S: Store> Service<S> {
         Ok(count > 0)
     }
 
-    /// Returns the time for which the loop may sleep now.
+    /// Returns the maximum time that the loop may sleep now.
     fn patience(&mut self) -> Duration {
         if !self.bulk.is_empty() || !self.idleness.may_sleep(Awaited::Request) {
             return Duration::ZERO;

@@ -8,7 +8,7 @@ use apus_fs_core::wire::frame::decode;
 use apus_fs_core::wire::{Decoded, Request as FileRequest, SessionRequest};
 use bytes::Bytes;
 
-/// Length from which a message is not decoded to count its bytes to read. A client requests few
+/// Messages of this many bytes or more are not decoded to count their reads. A client requests few
 /// ranges at once.
 const LONG: usize = 512;
 

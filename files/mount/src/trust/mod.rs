@@ -20,7 +20,7 @@ const REMEMBERED: usize = 1024;
 pub struct Judgement {
     /// Whether its requests are served.
     pub is_trusted: bool,
-    /// Whether this is the first query for the address among the remembered ones.
+    /// Whether the address was not among the remembered answers.
     pub is_new: bool,
 }
 

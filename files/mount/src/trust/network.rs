@@ -25,7 +25,7 @@ pub enum ParseNetworkError {
         /// Bits of the address.
         most: u8,
     },
-    /// Bits behind the prefix are set, so a host is meant or the prefix is wrong.
+    /// Bits after the prefix are set: the text means a host, or the prefix is wrong.
     #[error("{address} has bits behind the first {bits}")]
     Host {
         /// The address.

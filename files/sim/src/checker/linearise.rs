@@ -102,7 +102,7 @@ struct Search<'a, M: Model> {
     pending: BTreeSet<usize>,
 }
 
-/// Searches an order of all events. Gives up when more than `limit` pasts are possible at once.
+/// Searches for an order of all events. Gives up when more than `limit` pasts are possible at once.
 pub fn search<M: Model>(
     model: &M,
     initial: M::State,
@@ -239,7 +239,7 @@ impl<M: Model> Search<'_, M> {
         Lossy { now, base: before.base.clone(), log }
     }
 
-    /// Returns the states behind the loss of any number of a mount's last changes.
+    /// Returns the states after the loss of any number of a mount's last changes.
     fn lose(&self, state: &Lossy<M::State>, mount: MountId) -> Vec<Lossy<M::State>> {
         let own = |entry: &Entry| !entry.is_safe && self.events[entry.event].mount == mount;
         let changes =

@@ -29,7 +29,7 @@ struct NamesModel {
     directories: BTreeSet<Ino>,
 }
 
-/// Result of an operation on a state that is known.
+/// Result of an operation on a known state.
 enum Expected {
     Done(Names),
     Failed(Errno),

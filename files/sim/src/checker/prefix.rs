@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::Violation;
 
-/// An operation in a directory that only one mount uses, one behind the other.
+/// An operation in a directory that only one mount uses; operations do not overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrivateAction {
     /// Creates an empty file with a name that is free.

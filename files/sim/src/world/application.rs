@@ -270,7 +270,7 @@ impl Application {
         }
     }
 
-    /// Forgets the node of an operation that failed: it may have gone.
+    /// Forgets the node of a failed operation: it may no longer exist.
     fn forget(&mut self, intent: &Intent) {
         match intent {
             Intent::Open(file)

@@ -130,7 +130,7 @@ impl World {
         self.schedule(self.now, Event::ClientWake { host, mount });
     }
 
-    /// Ends all disturbances and lets applications end.
+    /// Ends all disturbances and makes applications finish.
     fn close(&mut self) {
         self.is_closing = true;
         self.note(|| "the world is healed".to_owned());

@@ -44,7 +44,7 @@ pub(super) struct Host {
     pub(super) suspect: Option<Moment>,
     /// Operations that were interrupted.
     pub(super) interrupted: BTreeSet<OpToken>,
-    /// The last batch that is known to have failed at the server.
+    /// The last batch known to have failed at the server.
     pub(super) failed: u64,
     /// A change was made since the client last had all its changes at the server.
     pub(super) is_dirty: bool,

@@ -62,7 +62,7 @@ impl Kernel {
     /// Updates the caches from a reply of the client.
     pub(super) fn learn(&mut self, intent: &Intent, result: &Result<Reply, Errno>, now: Duration) {
         let Ok(reply) = result else {
-            // Source: Linux drops the entry of a name for which an operation failed.
+            // Source: Linux drops the entry of a name after a failed operation on it.
             self.forget_names(intent);
             return;
         };

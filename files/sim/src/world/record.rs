@@ -31,7 +31,7 @@ pub(super) fn node(reply: &Reply) -> Option<Ino> {
     }
 }
 
-/// Writes an operation down. `result` is absent if it did not return.
+/// Records an operation. `result` is absent if it did not return.
 pub(super) fn record(
     recorder: &mut Recorder,
     begun: Begun,

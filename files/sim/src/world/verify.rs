@@ -13,7 +13,7 @@ use crate::checker::prefix::Snapshot;
 use crate::checker::{append, ending, file, lock, names, prefix};
 use crate::history::{FileAction, MountId, NameAction};
 
-/// The mount that reads everything in the end.
+/// The mount that reads everything at the end.
 const OBSERVER: MountId = MountId(u32::MAX);
 
 impl World {

@@ -118,7 +118,7 @@ impl Arrangement<'_> {
         Ok(())
     }
 
-    /// Removes a node that is gone in the end.
+    /// Removes a node that the log deletes.
     fn discard(&mut self, ino: Ino) -> Result<(), Failure> {
         let Some(node) = self.table.node(ino) else { return Ok(()) };
         let is_directory = node.kind == NodeKind::Directory;

@@ -1,4 +1,4 @@
-//! Owner and times of a backing file, as system calls take them.
+//! Owner and times of a backing file in the form of system calls.
 
 use std::os::fd::OwnedFd;
 

@@ -37,7 +37,7 @@ struct Logged {
 }
 
 impl DirectoryStore {
-    /// Commits what was appended.
+    /// Commits the appended batches.
     pub(crate) fn commit_appended(&mut self) -> Result<Vec<AppliedBatch>, StoreError> {
         self.check_works()?;
         let mut running = Vec::new();
@@ -180,8 +180,8 @@ impl DirectoryStore {
             let progress = self.knowledge.clients.entry(client).or_default();
             progress.advance(part.number, part.next.filter(|_| !run.is_finished));
         }
-        // If this process ends now, the next one replays none of these frames, and finds the new
-        // files in the log.
+        // If this process ends now, the next process replays none of these frames, and finds the
+        // new files in the log.
         if let (true, Some(mount)) = (is_logged, self.mount) {
             self.pending.push(Observation::Applied { mount });
             self.write_observations()?;

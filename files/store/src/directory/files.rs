@@ -20,7 +20,7 @@ use super::table::{LOST, Node, ORPHANS, REPLAY, Table};
 
 const EACCES: i32 = 13;
 
-/// A file that is open for its contents.
+/// A file that is open for access to its contents.
 #[derive(Clone, Debug)]
 struct OpenFile {
     file: Arc<OwnedFd>,
@@ -238,7 +238,7 @@ impl Files {
         self.open.clear();
     }
 
-    /// Closes the descriptors of a node that is gone.
+    /// Closes the descriptors of a deleted node.
     pub(crate) fn forget(&mut self, ino: Ino) {
         self.directories.pop(&ino);
         self.open.pop(&ino);
@@ -250,7 +250,7 @@ pub(crate) fn proc_path(file: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// Returns permission bits as system calls take them.
+/// Converts permission bits for system calls.
 pub(crate) fn mode_of(mode: u16) -> Mode {
     Mode::from_raw_mode(u32::from(mode) & 0o7777)
 }

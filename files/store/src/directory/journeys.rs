@@ -97,7 +97,7 @@ impl Journeys {
                         index,
                         &part.records[..stop.map_or(count, |stop| stop.min(count))],
                     );
-                    // Why the file system has refused a record is noted behind it.
+                    // A later frame contains the file system's reason for refusing a record.
                     let stopped = stop.map(|stop| (stop, Errno::IO));
                     let failed = refused.or(stopped);
                     let next = part.next.filter(|_| failed.is_none());
@@ -161,7 +161,7 @@ impl Journeys {
         }
     }
 
-    /// An inode number may have been used before by a node that is gone.
+    /// An inode number may have been used before by a deleted node.
     fn identify(&mut self, ino: Ino, identity: Identity) {
         if !self.nodes.contains_key(&ino) {
             return;

@@ -142,7 +142,7 @@ impl DirectoryStore {
         replay::open(directory, options)
     }
 
-    /// Makes everything durable and ends; the next [`open`](Self::open) has nothing to replay.
+    /// Makes everything durable and ends; the next [`open`](Self::open) needs no replay.
     ///
     /// # Errors
     ///

@@ -40,13 +40,13 @@ pub(crate) struct Removal {
 /// Fate of a node that loses a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It was an empty directory, and is gone.
+    /// It was an empty directory, and is deleted.
     Directory,
     /// It has other names.
     Named,
     /// It moves to the directory of orphans.
     Orphaned,
-    /// It was an orphan, and is gone.
+    /// It was an orphan, and is deleted.
     Dropped,
 }
 
@@ -107,8 +107,8 @@ impl Table {
                 _ => self.file(*file),
             },
             Record::SetAttributes { node, set } if set.size.is_some() => self.file(*node),
-            // Refuse here what Linux refuses for a kind of node: a replay cannot try it on a node
-            // that no longer exists.
+            // Check here the rules of Linux for this kind of node: a replay cannot try the call on
+            // a node that no longer exists.
             Record::SetAttributes { node, set } if set.mode.is_some() => {
                 match self.kind(node.ino)? {
                     NodeKind::Symlink => Err(Errno::OPNOTSUPP),

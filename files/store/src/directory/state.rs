@@ -29,7 +29,7 @@ pub(crate) struct State {
     pub(crate) lost: OwnedFd,
     /// For messages.
     pub(crate) path: PathBuf,
-    /// Held as long as the store is open.
+    /// Held while the store is open.
     _lock: OwnedFd,
 }
 

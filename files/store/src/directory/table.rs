@@ -1,4 +1,4 @@
-//! The table of nodes: their numbers, and the names under which each was seen.
+//! The table of nodes: their numbers, and the names each was seen under.
 //!
 //! # Invariants
 //!
@@ -44,11 +44,11 @@ pub(crate) struct Node {
     pub(crate) identity: Option<Identity>,
     /// Places where it was seen; a name in [`ORPHANS`] if it has lost its last name.
     pub(crate) places: Vec<Place>,
-    /// The last version that was handed out.
+    /// The last version issued.
     pub(crate) shown: u64,
 }
 
-/// All nodes that are known.
+/// All known nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     nodes: HashMap<Ino, Node>,
@@ -87,7 +87,7 @@ impl Table {
         self.names.get(&parent)?.get(name).copied()
     }
 
-    /// Returns the names that are known in a directory.
+    /// Returns the known names in a directory.
     pub(crate) fn names(&self, parent: Ino) -> impl Iterator<Item = (&Name, Ino)> {
         self.names.get(&parent).into_iter().flatten().map(|(name, ino)| (name, *ino))
     }
@@ -100,7 +100,7 @@ impl Table {
         self.node(ino).is_some_and(|node| node.places.iter().any(|place| place.0 == ORPHANS))
     }
 
-    /// Returns the node of a backing file, if it is known.
+    /// Returns the node of a backing file, if known.
     pub(crate) fn identified(&self, identity: Identity) -> Option<Ino> {
         self.identities.get(&identity).copied()
     }

@@ -4,7 +4,7 @@
 //! - **MEMSTORE-1** A record is applied as a whole or not at all, and with the result that Linux
 //!   has for it on ext4.
 //! - **MEMSTORE-2** [`MemoryStore::crash`] keeps all committed batches and a prefix of the appended
-//!   ones. Numbers that were handed out stay handed out.
+//!   batches. Numbers that were handed out are not reused.
 //! - **MEMSTORE-3** Two stores that received the same calls are equal: no clock, no randomness and
 //!   no hashing order is involved.
 //!

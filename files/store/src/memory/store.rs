@@ -14,7 +14,7 @@ use bytes::Bytes;
 use super::node::Body;
 use super::tree::{Touched, Tree};
 
-/// First number that is handed out.
+/// First number that is allocated.
 const FIRST_INO: u64 = 1 << 20;
 
 /// The bit that numbers of found nodes have.

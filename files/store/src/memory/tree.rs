@@ -20,7 +20,7 @@ pub(super) struct Tree {
     pub(super) nodes: BTreeMap<Ino, Node>,
     /// Nodes without a name.
     pub(super) orphans: BTreeSet<Ino>,
-    /// Numbers of nodes that are gone.
+    /// Numbers of deleted nodes.
     pub(super) gone: BTreeSet<Ino>,
     /// Number of changes: the clock, and the source of versions.
     pub(super) changes: u64,

@@ -99,7 +99,7 @@ fn find<'a>(all: &'a [Measured], rtt: f64, work: &Work, peer: &str) -> Option<&'
     all.iter().find(is_it)
 }
 
-/// Returns the table of a network: seconds of all peers, and further figures of the first one,
+/// Returns the table of a network: seconds of all peers, and further figures of the first peer,
 /// which is apus if it takes part.
 fn table(all: &[Measured], rtt: f64) -> Table {
     let here = || all.iter().filter(|it| it.rtt.to_bits() == rtt.to_bits());

@@ -20,7 +20,7 @@ use super::family::Family;
 /// Time for the current operation to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether the measurement has been interrupted, and which processes belong to it.
+/// Interruption of the measurement, and the processes that belong to it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interrupt {
     caught: Arc<AtomicBool>,

@@ -14,7 +14,7 @@ use super::works::Work;
 /// Names of peers that are always known.
 pub(super) const PEERS: [&str; 3] = ["apus", "local", "sshfs"];
 
-/// Measure the file service beside a local directory and other file services
+/// Compare the file service with a local directory and other file services
 ///
 /// Each work is done by each peer in turn: `apus` (served and mounted by this command), `local` (a
 /// directory in memory), `sshfs` if it is installed, and mounted paths that --peer names. The
@@ -39,8 +39,8 @@ pub struct Options {
     /// Seed of everything random: the same seed draws the same trees of files
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Round-trip times in milliseconds to measure in addition to that of the loopback interface,
-    /// 0.1 to 1000, with commas between them
+    /// Round-trip times in milliseconds to measure in addition to the loopback interface, 0.1 to
+    /// 1000, with commas between them
     #[arg(long, value_name = "MILLISECONDS", value_delimiter = ',', allow_negative_numbers = true)]
     pub rtt: Vec<f64>,
     /// How `apus fs serve` and `apus fs mount` wait: `spin`, `block`, or `hybrid=MICROSECONDS`,

@@ -19,7 +19,7 @@ use super::stage::Stage;
 use super::works::Work;
 use super::workspace::Workspace;
 
-/// A peer that takes part, or has failed.
+/// A participating peer, or one that has failed.
 struct Contender {
     peer: Box<dyn Peer>,
     failure: Option<String>,

@@ -14,7 +14,7 @@ use super::{Peer, Site};
 use crate::bench::interrupt::Interrupt;
 use crate::bench::service::{Service, words};
 
-/// Interval at which a mount is queried whether its changes are at the server.
+/// Interval between queries whether a mount's changes are at the server.
 const INTERVAL: Duration = Duration::from_micros(200);
 
 /// A directory that is served, and mounted.
