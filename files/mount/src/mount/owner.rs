@@ -173,7 +173,8 @@ impl Mounted {
     ///
     /// # Errors
     ///
-    /// [`MountFailure`]: the kernel or the network fails. Changes that were not at the server are lost.
+    /// [`MountFailure`]: the kernel or the network fails. Changes that were not at the server are
+    /// lost.
     pub fn run(mut self) -> Result<(), MountFailure> {
         while self.kernel.is_some() && !self.is_stopping {
             self.turn(None)?;
