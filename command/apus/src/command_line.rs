@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Decode(decode::DecodeArguments),
     Keys(keys::KeysArguments),
     Doctor(doctor::DoctorArguments),
-    Tune(tune::TuneArguments),
+    Tune(Box<tune::TuneArguments>),
     Trace(trace::TraceArguments),
     Metrics(metrics::MetricsArguments),
     #[cfg(feature = "top")]

@@ -2,8 +2,8 @@
 
 use crate::bytes::{read_u16, read_u64, write_u16, write_u64};
 use crate::error::ParseError;
-use crate::header::HEADER_LEN;
 use crate::kind::Kind;
+use crate::lengths::HEADER_LEN;
 use crate::profile::Profile;
 
 /// Entries that an ACK packet can hold. Source: docs/reference/homa-module.md, *Packet types*.

@@ -3,13 +3,10 @@
 use crate::ack::Ack;
 use crate::bytes::{read_u16, read_u32, write_u16, write_u32};
 use crate::error::ParseError;
-use crate::header::{HEADER_LEN, Header};
-use crate::packet::HeaderBuffer;
+use crate::header::Header;
+use crate::lengths::{DATA_HEADER_LEN, HeaderBuffer};
 use crate::profile::Profile;
 use crate::waiting::Waiting;
-
-/// Bytes before the data in a DATA packet, common header included.
-pub const DATA_HEADER_LEN: usize = HEADER_LEN + 28;
 
 /// Bytes that a packet over UDP occupies on an Ethernet link in addition to its own: preamble,
 /// frame header, checksum and gap (38), IPv4 (20) and UDP (8) headers.

@@ -2,7 +2,8 @@
 
 use crate::ack::AckList;
 use crate::header::{Dialect, Header, KernelFields};
-use crate::packet::{Body, MAX_HEADER_LEN, Packet};
+use crate::lengths::MAX_HEADER_LEN;
+use crate::packet::{Body, Packet};
 use crate::profile::Profile;
 use crate::sender_id::{Role, SenderId};
 

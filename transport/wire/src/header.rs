@@ -4,14 +4,11 @@ use crate::bytes::{array, read_u16, read_u32, read_u64, write_u16, write_u32, wr
 use crate::error::ParseError;
 use crate::features::Features;
 use crate::kind::Kind;
+use crate::lengths::{HEADER_LEN, HeaderBuffer};
 use crate::older;
-use crate::packet::HeaderBuffer;
 use crate::profile::{Flags, Profile, UDP_VERSION};
 use crate::sealed::is_sealed;
 use crate::sender_id::SenderId;
-
-/// Bytes of the common header.
-pub const HEADER_LEN: usize = 28;
 
 /// Offset of the kind.
 const KIND: usize = 11;
@@ -228,8 +225,7 @@ impl Header {
             }),
             Profile::Udp => Dialect::Udp(parse_udp_fields(bytes)?),
         };
-        let kind =
-            Kind::from_wire(bytes[KIND]).ok_or_else(|| older::unknown_kind(profile, bytes))?;
+        let kind = Kind::from_wire(bytes[KIND]).ok_or_else(|| unknown_kind(profile, bytes))?;
         let header = Self {
             sport: read_u16(bytes, 0),
             dport: read_u16(bytes, 2),
@@ -295,4 +291,11 @@ fn parse_udp_fields(bytes: &[u8]) -> Result<UdpFields, ParseError> {
         fields.features = Features::from_bits(last);
     }
     Ok(fields)
+}
+
+/// Returns the error for a packet of unknown type, which has at least a common header.
+#[cold]
+fn unknown_kind(profile: Profile, bytes: &[u8]) -> ParseError {
+    let layout = older::without_kind(profile, bytes);
+    layout.map_or(ParseError::UnknownKind(bytes[KIND]), ParseError::OlderLayout)
 }

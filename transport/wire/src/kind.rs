@@ -1,7 +1,6 @@
 //! Packet types.
 
-use crate::data::DATA_HEADER_LEN;
-use crate::header::HEADER_LEN;
+use crate::lengths::{BRIEF_RESEND_LEN, DATA_HEADER_LEN, HEADER_LEN, MAX_HEADER_LEN};
 use crate::profile::Profile;
 
 /// The type of a packet (byte 11).
@@ -68,7 +67,7 @@ impl Kind {
         match (self, profile) {
             (Self::Ack, Profile::Udp) => HEADER_LEN + 2,
             // The stripped module of the upstream kernel leaves the level out (WIRE-26).
-            (Self::Resend, Profile::Kernel) => crate::resend::BRIEF_LEN,
+            (Self::Resend, Profile::Kernel) => BRIEF_RESEND_LEN,
             _ => self.header_len(),
         }
     }
@@ -83,7 +82,7 @@ impl Kind {
             Self::Resend => HEADER_LEN + 9,
             Self::RpcUnknown | Self::Busy | Self::Freeze | Self::NeedAck => HEADER_LEN,
             Self::Cutoffs => HEADER_LEN + 34,
-            Self::Ack => HEADER_LEN + 52,
+            Self::Ack => MAX_HEADER_LEN,
         }
     }
 

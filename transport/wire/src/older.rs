@@ -5,10 +5,8 @@
 //! their differences, and refused under their name. Source: docs/reference/homa-module.md, *History
 //! of the wire format* and *Variants*; requirement `WIRE-27`.
 
-use crate::data::DATA_HEADER_LEN;
-use crate::error::ParseError;
-use crate::header::HEADER_LEN;
 use crate::kind::Kind;
+use crate::lengths::{DATA_HEADER_LEN, HEADER_LEN};
 use crate::profile::Profile;
 use core::fmt;
 
@@ -36,23 +34,20 @@ impl fmt::Display for OlderLayout {
 /// Bytes of an ACK packet with entries of 12 bytes. Today's has 80, with no bytes behind them.
 const OLDER_ACK_LEN: usize = HEADER_LEN + 2 + 5 * 12;
 
-/// The error for byte 11 of `bytes`, which has at least a common header and names no type.
-pub(crate) fn unknown_kind(profile: Profile, bytes: &[u8]) -> ParseError {
+/// Returns the older layout of a packet of the kernel profile whose byte 11 names no type. `bytes`
+/// has at least a common header.
+pub(crate) fn without_kind(profile: Profile, bytes: &[u8]) -> Option<OlderLayout> {
     // Byte 13 holds flags today, which the module sets to 6; no type has that value.
     let older = bytes[11] == 0 && Kind::from_wire(bytes[13]).is_some();
-    if profile == Profile::Kernel && older {
-        ParseError::OlderLayout(OlderLayout::TypeInByte13)
-    } else {
-        ParseError::UnknownKind(bytes[11])
-    }
+    (profile == Profile::Kernel && older).then_some(OlderLayout::TypeInByte13)
 }
 
-/// Refuses packets whose acks have 12 bytes, as far as they differ from today's.
+/// Returns the older layout of a packet whose acks have 12 bytes, as far as it differs from today's.
 ///
 /// A DATA packet had the same length then, with the cutoffs' version in the place of today's
 /// retransmit flag and first byte of padding. While its sender has no cutoffs and nothing to
 /// acknowledge, it equals today's.
-pub(crate) fn refuse_entries(kind: Kind, bytes: &[u8]) -> Result<(), ParseError> {
+pub(crate) fn entries_of(kind: Kind, bytes: &[u8]) -> Option<OlderLayout> {
     let older = match kind {
         Kind::Ack => bytes.len() == OLDER_ACK_LEN,
         Kind::Data => {
@@ -60,5 +55,5 @@ pub(crate) fn refuse_entries(kind: Kind, bytes: &[u8]) -> Result<(), ParseError>
         }
         _ => false,
     };
-    if older { Err(ParseError::OlderLayout(OlderLayout::AcksOf12Bytes)) } else { Ok(()) }
+    older.then_some(OlderLayout::AcksOf12Bytes)
 }

@@ -2,21 +2,15 @@
 
 use crate::ack::AckList;
 use crate::cutoffs::Cutoffs;
-use crate::data::{DATA_HEADER_LEN, Data};
+use crate::data::Data;
 use crate::error::ParseError;
 use crate::grant::Grant;
 use crate::header::Header;
 use crate::kind::Kind;
+use crate::lengths::{DATA_HEADER_LEN, HeaderBuffer};
 use crate::older;
-use crate::packets::Packets;
 use crate::profile::Profile;
 use crate::resend::Resend;
-
-/// Bytes of the longest header (ACK). Source: docs/reference/homa-module.md, *Packet types*.
-pub const MAX_HEADER_LEN: usize = Kind::Ack.header_len();
-
-/// Room for any header.
-pub type HeaderBuffer = [u8; MAX_HEADER_LEN];
 
 /// A packet in either profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +95,10 @@ impl<'a> Packet<'a> {
     #[inline(never)]
     fn parse_as(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
         let (header, kind) = Header::parse(profile, bytes)?;
-        if profile == Profile::Kernel {
-            older::refuse_entries(kind, bytes)?;
+        if profile == Profile::Kernel
+            && let Some(layout) = older::entries_of(kind, bytes)
+        {
+            return Err(ParseError::OlderLayout(layout));
         }
         let (need, have) = (kind.min_len(profile), bytes.len());
         if have < need {
@@ -123,13 +119,6 @@ impl<'a> Packet<'a> {
             Kind::Ack => Body::Ack(AckList::parse(bytes)?),
         };
         Ok(Self { header, body })
-    }
-
-    /// Returns the packets of a datagram, in order (`WIRE-29`). In the kernel profile there is one,
-    /// with all bytes.
-    #[must_use]
-    pub const fn all(profile: Profile, datagram: &'a [u8]) -> Packets<'a> {
-        Packets::new(profile, datagram)
     }
 
     /// Writes everything but a DATA packet's payload and returns the number of bytes written.

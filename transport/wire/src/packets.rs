@@ -24,6 +24,15 @@ pub struct Packets<'a> {
     left: usize,
 }
 
+impl<'a> Packet<'a> {
+    /// Returns the packets of a datagram, in order (`WIRE-29`). In the kernel profile there is one,
+    /// with all bytes.
+    #[must_use]
+    pub const fn all(profile: Profile, datagram: &'a [u8]) -> Packets<'a> {
+        Packets::new(profile, datagram)
+    }
+}
+
 impl<'a> Packets<'a> {
     pub(crate) const fn new(profile: Profile, datagram: &'a [u8]) -> Self {
         let left = match profile {

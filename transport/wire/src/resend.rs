@@ -3,17 +3,14 @@
 use crate::bytes::{read_u32, write_u32};
 use crate::error::ParseError;
 use crate::grant::parse_priority;
-use crate::header::HEADER_LEN;
 use crate::kind::Kind;
+use crate::lengths::BRIEF_RESEND_LEN;
 
 /// `length` of a RESEND for all that has been sent (-1 on the wire).
 ///
 /// Source: docs/reference/homa-module.md, *Packet types*; the kernel uses it since June 2025.
 /// Before that it wrote 0, which is read as this (`WIRE-12`).
 pub const EVERYTHING: u32 = u32::MAX;
-
-/// Bytes of a RESEND without a level.
-pub(crate) const BRIEF_LEN: usize = HEADER_LEN + 8;
 
 /// The body of a RESEND packet (HM `homa_incoming.c` `homa_request_retrans` and `homa_resend_pkt`,
 /// `WIRE-12`).
@@ -46,14 +43,14 @@ impl Resend {
 
     /// Bytes of the packet.
     pub(crate) const fn packet_len(&self) -> usize {
-        if self.brief { BRIEF_LEN } else { Kind::Resend.header_len() }
+        if self.brief { BRIEF_RESEND_LEN } else { Kind::Resend.header_len() }
     }
 
     /// Reads the body; `bytes` is the whole packet, at least as long as its profile's shortest
     /// RESEND.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let (offset, length) = (read_u32(bytes, 28), read_u32(bytes, 32));
-        let (priority, brief) = match bytes.get(BRIEF_LEN) {
+        let (priority, brief) = match bytes.get(BRIEF_RESEND_LEN) {
             Some(priority) => (parse_priority(*priority)?, false),
             None => (0, true),
         };
@@ -71,7 +68,7 @@ impl Resend {
         write_u32(out, 28, self.offset);
         write_u32(out, 32, self.length);
         if !self.brief {
-            out[BRIEF_LEN] = self.priority;
+            out[BRIEF_RESEND_LEN] = self.priority;
         }
     }
 }

@@ -6,7 +6,7 @@
 //! SEAL-1, SEAL-2 and SEAL-8; `apus-seal` has the keys.
 
 use crate::bytes::{read_u32, read_u64, write_u16, write_u32, write_u64};
-use crate::header::HEADER_LEN;
+use crate::lengths::HEADER_LEN;
 use crate::profile::{Flags, UDP_VERSION};
 
 /// The version of sealed packets in the udp profile (high nibble of byte 13).

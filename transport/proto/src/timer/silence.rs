@@ -1,7 +1,7 @@
 //! RPCs watched for silence of their peer, in the order of their checks.
 //!
 //! Each RPC that waits for its peer is checked once per period. As the period is the same for all,
-//! they stay sorted if each is appended at the end (ADR 3). An RPC that is forgotten leaves a stale
+//! they stay sorted if each is appended at the end. An RPC that is forgotten leaves a stale
 //! entry: forgetting it changes a counter (ADR 78).
 //!
 //! Checks are due at whole ticks, an eighth of a period, so that the checks of many RPCs coincide:
