@@ -1,7 +1,7 @@
-//! Measures SIRD with one of its parts switched off at a time, in the set-up of SIGCOMM 2018.
+//! Measures SIRD with one of its parts disabled at a time, in the set-up of SIGCOMM 2018.
 //!
-//! `cargo run --release -p apus-sim --example sird_parts -- WORKLOAD LOAD MESSAGES SEED`, like `w4 0.8 60000 1`; as many
-//! messages come before those that count.
+//! `cargo run --release -p apus-sim --example sird_parts -- WORKLOAD LOAD MESSAGES SEED`, for
+//! example `w4 0.8 60000 1`. The measured messages follow a warm-up of the same number.
 
 use std::env::args;
 use std::error::Error;
@@ -13,7 +13,7 @@ use apus_workload::Workload;
 
 type Part = (&'static str, fn(&mut Config));
 
-/// What differs from the paper in each run.
+/// The runs: each deviates from the paper in one part.
 const PARTS: [Part; 8] = [
     ("as published", |_| {}),
     ("a BDP of each message unscheduled", |config| config.unscheduled_limit = u64::MAX),

@@ -8,8 +8,8 @@
 //!   experiment           messages of a workload at a load, and their completion times
 //!     ├── fabric         events, links, switches with eight levels of priority; regions in threads
 //!     │     └── processor ── host: apus · dctcp · sird
-//!     ├── oracle         one scheduler that knows all messages; needs no fabric
-//!     └── published      measurements of others
+//!     ├── oracle         one scheduler with global knowledge; needs no fabric
+//!     └── published      published measurements
 //!   kernel               a model of the Linux module, for fabrics with hosts that run apus
 //!   preset               the paper's set-up as an experiment
 //!   topology, message, packet, text   vocabulary of all of them
@@ -27,12 +27,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is absent
+//! # Not modelled
 //!
-//! Time of applications: [`processor`]s, which an experiment may give its hosts, spend it on packets
-//! alone, and without them hosts have software delays but are never overloaded. Failures of links
-//! and switches other than full buffers. Topologies other than leaf and spine. Payload: messages have a length,
-//! and their bytes are zeros.
+//! Processor time of applications: the [`processor`]s that an experiment may give its hosts spend
+//! time on packets alone, and without them hosts have software delays but are never overloaded.
+//! Failures of links and switches other than full buffers. Topologies other than leaf and spine.
+//! Payload: messages have a length, and their bytes are zeros.
 
 #![forbid(unsafe_code)]
 

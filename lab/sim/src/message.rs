@@ -21,9 +21,10 @@ pub struct Message {
 }
 
 impl Message {
-    /// Shortest length of a message: its number and length, by which its receiver recognises it.
+    /// Shortest length of a message: its number and its length, which identify it to the receiver.
     /// The published workloads have no shorter messages; of other workloads, shorter and empty
-    /// messages have this length. (The swarm recognises messages by their RPC, and has empty ones.)
+    /// messages have this length. (The swarm identifies messages by their RPC, and supports empty
+    /// messages.)
     pub const SHORTEST: u32 = 8;
 }
 

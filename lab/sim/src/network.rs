@@ -1,7 +1,7 @@
 //! Interface of a network that carries messages.
 //!
-//! A network is a fabric whose hosts run a transport, or an oracle that needs none. Experiments do
-//! not distinguish the two.
+//! A network is a fabric whose hosts run a transport, or an oracle, which needs no transport.
+//! Experiments treat both alike.
 
 use std::ops::{Add, Sub};
 
@@ -28,9 +28,9 @@ pub struct HostCounters {
     pub resent_bytes: u64,
     /// Packets dropped because a socket buffer was full; only with processors.
     pub socket_overflows: u64,
-    /// DATA packets among those.
+    /// DATA packets among the packets dropped at sockets.
     pub dropped_data: u64,
-    /// Time for which processors were busy.
+    /// Busy time of processors.
     pub busy: Nanos,
 }
 
@@ -67,7 +67,7 @@ impl Sub for HostCounters {
 /// Counters of a network.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// Time over which was counted.
+    /// Duration of the measurement.
     pub time: Nanos,
     /// Queues of TORs towards spines.
     pub tor_to_spine: QueueLength,
@@ -75,10 +75,10 @@ pub struct Counters {
     pub spine_to_tor: QueueLength,
     /// Queues of TORs towards hosts.
     pub tor_to_host: QueueLength,
-    /// Mean share of the time in which the links to hosts were busy.
+    /// Mean share of time that the links to hosts were busy.
     pub utilisation: f64,
-    /// Mean share of the time in which the links to hosts were idle although their hosts withheld
-    /// grants from senders (SIGCOMM 2018, figure 16).
+    /// Mean share of time that the links to hosts were idle although their hosts withheld grants
+    /// from senders (SIGCOMM 2018, figure 16).
     pub wasted: f64,
     /// Bytes on the links to hosts by priority level.
     pub level_bytes: [u64; 8],
@@ -103,8 +103,9 @@ pub trait Network {
     /// time.
     fn advance(&mut self, until: Nanos, report: &mut dyn FnMut(Nanos, Outcome));
 
-    /// Submits messages, which are in order of time, and simulates up to and including `until`. `report` is called with the
-    /// outcomes in order of time. Of an outcome and a submission of the same nanosecond either may come first.
+    /// Submits messages, which are in order of time, and simulates up to and including `until`.
+    /// `report` is called with the outcomes in order of time. An outcome and a submission of the
+    /// same nanosecond may occur in either order.
     fn carry(
         &mut self,
         messages: &[Message],
@@ -121,8 +122,8 @@ pub trait Network {
     /// Resets the counters.
     fn reset_counters(&mut self) {}
 
-    /// Returns the number of packets with payload that reached their hosts since the counters were reset, as
-    /// [`Network::counters`] does, without the counters of all hosts.
+    /// Returns the number of packets with payload that reached their hosts since the counters were
+    /// reset, as [`Network::counters`] does, without the counters of all hosts.
     fn data_packets(&self) -> u64 {
         self.counters().data_packets
     }

@@ -2,16 +2,17 @@
 
 use crate::message::HostId;
 
-/// A packet, as links and switches see it. What only its hosts interpret ([`crate::Host::Body`]) is
-/// stored separately: a packet is accessed at every hop, its body only at the two ends.
+/// A packet, as links and switches see it. The part that only hosts interpret
+/// ([`crate::Host::Body`]) is stored separately: a packet is accessed at every hop, its body only
+/// at the two ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Sender.
     pub from: HostId,
     /// Destination.
     pub to: HostId,
-    /// Distinguishes flows between two hosts: what their ports do in a network. The process in the upper byte, and in the lower one
-    /// the port that it sends from, 0 for its own.
+    /// Distinguishes flows between two hosts, as ports do in a network. The upper byte is the
+    /// process, the lower byte its source port, 0 for its own.
     pub flow: u16,
     /// Bytes on a link, headers, preamble and gap included.
     pub wire_bytes: u32,

@@ -13,19 +13,19 @@ use crate::published;
 use crate::topology::{Delays, Shape, Topology};
 use apus_workload::time::Rate;
 
-/// Unscheduled bytes, about what the link carries in a round-trip time. Source: A.1.
+/// Unscheduled bytes, about a round-trip time of the link. Source: A.1.
 const UNSCHEDULED_BYTES: u64 = 9_328;
 /// Bytes granted and not received, over all messages: in the paper, RTTbytes for each of seven
 /// messages. Here they are divided among the active messages, whatever their number (GRANT-4), so
-/// that a single message can have more than a round-trip time's worth and grants may come in steps.
-/// Source: A.3, sanity bound.
+/// that a single message can have more than a round-trip time's worth and grants may arrive in
+/// steps. Source: A.3, sanity bound.
 const MAX_INCOMING: u64 = 68_000;
-/// Bytes on the way from senders that say how much waits with them (GRANT-15): 1.8 times what the link carries in a
-/// round-trip time. Chosen by us, from sweeps (docs/networks.md). Homa as it is
-/// published has none.
+/// Bytes in flight from senders that report their backlog (GRANT-15): 1.8 times the bytes that the
+/// link carries in a round-trip time. Chosen by us, from sweeps (docs/networks.md). Published Homa
+/// has no such limit.
 const INFORMED_INCOMING: u64 = 18_000;
-/// Least bytes on the way from a sender whose packets are marked (GRANT-18); the step of GRANT-15 is more. Homa as it is published
-/// heeds no marks.
+/// Least bytes in flight from a sender whose packets are marked (GRANT-18); the step of GRANT-15 is
+/// larger. Published Homa ignores marks.
 const MARKED_INCOMING: u64 = 1_500;
 /// Levels of priority.
 const LEVELS: usize = 8;
@@ -43,19 +43,19 @@ pub fn sigcomm18() -> Topology {
         shape: Shape { racks: 9, hosts_per_rack: 16, spines: 4 },
         host_rate: rate(10_000),
         fabric_rate: rate(40_000),
-        // 0.5 µs on the way out and 0.5 µs for the interface, 0.5 µs on the way in.
+        // Out: 0.5 µs for the software and 0.5 µs for the interface; in: 0.5 µs.
         delays: Delays { switch: 250, host_out: 1_000, host_in: 500, propagation: 0, per_rack: 0 },
     }
 }
 
 /// Returns the configuration of apus that corresponds to the paper's Homa for a workload:
 /// overcommitment and levels, cutoffs that give each unscheduled level the same number of bytes,
-/// unscheduled bytes, no share for the oldest message. Sender-informed grants are on, and marks are heeded;
-/// `informed_incoming` 0 and `marked_incoming` 0 make it Homa as it is published.
+/// unscheduled bytes, no share for the oldest message. Sender-informed grants and the reaction to
+/// marks are enabled; `informed_incoming` 0 and `marked_incoming` 0 turn it into published Homa.
 ///
 /// # Errors
 ///
-/// None for any workload; the type is that of [`apus_proto::ConfigBuilder::build`].
+/// Never for any workload; the error type is inherited from [`apus_proto::ConfigBuilder::build`].
 pub fn sigcomm18_config(workload: &Workload) -> Result<Config, ConfigError> {
     let sizes = workload.sizes();
     let scheduled = scheduled_levels(&workload.to_string(), sizes);
@@ -82,7 +82,7 @@ pub fn sigcomm18_config(workload: &Workload) -> Result<Config, ConfigError> {
 ///
 /// # Errors
 ///
-/// Those of [`sigcomm18_config`].
+/// The errors of [`sigcomm18_config`].
 pub fn sigcomm18_experiment(
     workload: Workload,
     load: f64,
@@ -108,9 +108,9 @@ pub fn sigcomm18_experiment(
     })
 }
 
-/// Returns the number of scheduled levels, which is also that of messages granted at the same time.
-/// For unpublished workloads the share of unscheduled bytes determines it, as in section 3.4 of the
-/// paper.
+/// Returns the number of scheduled levels, which is also the number of messages granted at the same
+/// time. For unpublished workloads the share of unscheduled bytes determines it, as in section 3.4
+/// of the paper.
 fn scheduled_levels(name: &str, sizes: &SizeDistribution) -> usize {
     if let Some(levels) = published::scheduled_levels(name) {
         return levels as usize;
@@ -131,7 +131,7 @@ fn cutoffs(sizes: &SizeDistribution, levels: usize) -> [u32; LEVELS] {
     for (size, bytes) in unscheduled_bytes(sizes) {
         sum += bytes;
         table[level] = size;
-        // This level is full, and the next size begins the next one. A size may fill several
+        // This level is full, and the next size starts the next level. A size may fill several
         // levels.
         while level > lowest && sum >= total * (LEVELS - level) as f64 / levels as f64 {
             level -= 1;
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_are_those_of_the_paper() {
+    fn levels_match_the_paper() {
         for (number, scheduled) in [(1, 1), (2, 3), (3, 4), (4, 7), (5, 7)] {
             let config = sigcomm18_config(&Workload::published(number)).unwrap();
             let zeros = config.unsched_cutoffs().iter().take_while(|cutoff| **cutoff == 0).count();

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_forms_are_parsed_from_what_they_print() {
+    fn text_forms_round_trip() {
         for text in ["unlimited", "per-port=150000", "per-port=40000ns", "shared=12000000"] {
             assert_eq!(text.parse::<Buffers>().unwrap().to_string(), text);
         }

@@ -20,8 +20,8 @@ use apus_workload::PacketOverhead;
 use crate::message::HostId;
 use apus_workload::time::{Nanos, Rate};
 
-/// Number of racks, hosts and spines: `RACKSxHOSTSxSPINES`, like `9x16x4`. Without spines there is
-/// one rack.
+/// Number of racks, hosts and spines: `RACKSxHOSTSxSPINES`, like `9x16x4`. Zero spines require a
+/// single rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Racks, each with a top-of-rack switch.
@@ -37,9 +37,9 @@ pub struct Shape {
 pub struct Delays {
     /// From the last bit of a packet at a switch to its arrival at the output's queue.
     pub switch: Nanos,
-    /// Software on the way out: from the transport's decision to the link's first bit.
+    /// Software on transmission: from the transport's decision to the link's first bit.
     pub host_out: Nanos,
-    /// Software on the way in: from the packet's last bit to the transport.
+    /// Software on reception: from the packet's last bit to the transport.
     pub host_in: Nanos,
     /// Propagation on each link.
     pub propagation: Nanos,
@@ -61,7 +61,7 @@ pub struct Topology {
     pub delays: Delays,
 }
 
-/// Reason for which a fabric is impossible.
+/// Reason why a fabric is impossible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
@@ -81,8 +81,8 @@ pub enum TopologyError {
     TooLarge(Shape),
 }
 
-/// Most hosts of a fabric, and most links between TORs and spines. Chosen by us: addresses are
-/// 10.x.y.z.
+/// Maximum number of hosts of a fabric, and of links between TORs and spines. Chosen by us:
+/// addresses are 10.x.y.z.
 pub const MAX_HOSTS: u32 = 1 << 22;
 
 impl Shape {
@@ -102,7 +102,7 @@ impl Shape {
     ///
     /// # Errors
     ///
-    /// The [`TopologyError`] says what is impossible.
+    /// The reason why such a fabric is impossible.
     pub fn check(self) -> Result<Self, TopologyError> {
         let hosts = u64::from(self.racks) * u64::from(self.hosts_per_rack);
         let links = u64::from(self.racks) * u64::from(self.spines);
@@ -143,8 +143,8 @@ impl Topology {
         self.delays.propagation + self.delays.per_rack * rack as Nanos
     }
 
-    /// Returns the capacity of the links between racks and spines divided by what the hosts of the
-    /// racks can send: 1 if the fabric never limits, 0.5 if it is oversubscribed twice. With
+    /// Returns the capacity of the links between racks and spines divided by the total link rate of
+    /// the racks' hosts: 1 if the fabric never limits, 0.5 if it is oversubscribed twice. With
     /// uniform destinations, at most the share (racks - 1) / racks of the traffic uses these links.
     #[must_use]
     pub fn core_capacity(&self) -> f64 {
@@ -155,8 +155,9 @@ impl Topology {
         up / (f64::from(self.shape.hosts_per_rack) * self.host_rate.mbps() as f64)
     }
 
-    /// Returns this fabric with links between racks and spines that together carry the `ratio`th part of what the hosts of a
-    /// rack can send; `None` if no link has such a rate. Unchanged if there is one rack.
+    /// Returns this fabric with links between racks and spines whose total rate is the `ratio`th
+    /// part of the total link rate of a rack's hosts; `None` if no link can have such a rate.
+    /// Unchanged for a single rack.
     #[must_use]
     pub fn oversubscribed(self, ratio: f64) -> Option<Self> {
         if self.shape.racks == 1 {
@@ -167,22 +168,23 @@ impl Topology {
         Some(Self { fabric_rate: Rate::from_mbps(link.round() as u64)?, ..self })
     }
 
-    /// Returns the share of the load of the links to hosts with which the links between racks and spines have the same load, if
-    /// destinations are uniform: 1 if they never limit, about 0.56 in the paper's fabric oversubscribed twice.
+    /// Returns the load of the links to hosts that saturates the links between racks and spines, if
+    /// destinations are uniform: 1 if they never limit, about 0.56 in the paper's fabric
+    /// oversubscribed twice.
     #[must_use]
     pub fn uniform_capacity(&self) -> f64 {
         let Shape { racks, hosts_per_rack, .. } = self.shape;
         if racks == 1 {
             return 1.0;
         }
-        // Of the hosts that a host sends to, those in other racks.
+        // Destinations of a host in other racks.
         let others = f64::from(self.shape.hosts() - hosts_per_rack);
         (self.core_capacity() * f64::from(self.shape.hosts() - 1) / others).min(1.0)
     }
 
     /// Returns the time from the submission of a message to its arrival, with packets of these wire
-    /// lengths, if nothing else is in the fabric and no packet waits for grants: the best possible
-    /// time, on which slowdown is based.
+    /// lengths, if the fabric is otherwise idle and no packet waits for grants: the best possible
+    /// time, and the basis of slowdown.
     ///
     /// `full` is the wire length of all packets but the last, `count` the number of packets.
     ///
@@ -191,7 +193,7 @@ impl Topology {
     /// not.
     #[must_use]
     pub fn unloaded(&self, from: HostId, to: HostId, count: u64, full: u64, last: u64) -> Nanos {
-        // Times at which the packet before the last, and the last one, have left the previous link.
+        // Times when the last packet but one, and the last packet, have left the previous link.
         let first_link = self.delays.host_out + self.host_rate.time(full * (count - 1));
         let mut before = if count > 1 { first_link } else { 0 };
         let mut end = first_link + self.host_rate.time(last);
@@ -259,7 +261,7 @@ mod tests {
         assert!((7_600..7_800).contains(&(grant + packet)), "{}", grant + packet);
     }
 
-    /// The last packet waits for the one before it on the last link, which is as slow as the first.
+    /// The last packet waits for its predecessor on the last link, which is as slow as the first.
     #[test]
     fn a_short_last_packet_waits_for_the_long_one_before_it() {
         let topology = sigcomm();

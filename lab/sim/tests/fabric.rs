@@ -1,7 +1,7 @@
 //! Behaviour of simulated links and switches.
 //!
 //! The hosts here have no transport: each sends the packets of its list, as fast as its link
-//! accepts them, and records what arrives.
+//! accepts them, and records arrivals.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use apus_sim::{Delays, Fabric, Host, HostId, Message, Network, Outcome, Packet, 
 use apus_workload::{Nanos, Rate};
 use proptest::prelude::*;
 
-/// A packet that has arrived: time and number.
+/// An arrived packet: time and number.
 type Arrival = (Nanos, Packet, u32);
 
 /// Sends a list of packets.
@@ -96,7 +96,7 @@ fn an_urgent_packet_waits_for_the_one_on_the_link_and_for_no_other() {
     packets.push(packet(3, 2, 84, 7));
     let (arrivals, _) = carry(&settings("1x4x0"), &packets);
     let at = numbers(&arrivals).iter().position(|number| *number == 11).unwrap();
-    // Host 3's second packet reaches the switch after its first one has left; three full ones
+    // Host 3's second packet reaches the switch after its first one has left; three full packets
     // arrive at that time.
     assert!(at <= 3, "{:?}", numbers(&arrivals));
     let (others, urgent) = (&arrivals[at - 1], &arrivals[at]);
@@ -118,7 +118,7 @@ fn a_full_port_drops_the_last_packets() {
     let (arrivals, fabric) = carry(&Settings { buffers, ..settings("1x5x0") }, &packets);
     let counters = fabric.counters();
     assert_eq!(counters.dropped + arrivals.len() as u64, 40);
-    // Four packets arrive in the time in which one leaves.
+    // Four packets arrive while one leaves.
     assert!((10..=20).contains(&arrivals.len()), "{} of 40", arrivals.len());
     assert_eq!(counters.tor_to_host.max, 5_000);
     // 10 Gbit/s carry as much in 4 µs.

@@ -1,4 +1,4 @@
-//! Two loads under which the kernel module once lost a factor of ten.
+//! Two loads that once slowed the kernel module down by a factor of ten.
 //!
 //! Two clients flood a server with messages just long enough to be paced: the pacer became the
 //! bottleneck, and its queue was searched from the wrong end. Thousands of requests wait in the
@@ -45,7 +45,7 @@ fn carry(topology: Topology, messages: &[Message]) -> Vec<Nanos> {
         fabric.advance(message.at, &mut tell);
         fabric.submit(message);
     }
-    // Longer than anything here takes: messages that are incomplete then never complete.
+    // Longer than any of these messages takes: a message that is incomplete then never completes.
     fabric.advance(messages.last().unwrap().at + 1_000_000_000, &mut tell);
     assert_eq!(left, 0, "messages without a response");
     done

@@ -23,8 +23,7 @@ fn rounding(bytes: u32) -> Nanos {
     Nanos::from(bytes.div_ceil(PACKETS.payload) / 2)
 }
 
-/// Returns the nanoseconds from submission to delivery, of messages that follow each other at a
-/// long distance.
+/// Returns the nanoseconds from submission to delivery of messages that are far apart in time.
 fn took(fabric: &mut Fabric<ApusHost>, from: HostId, to: HostId, sizes: &[u32]) -> Vec<Nanos> {
     let gap = 2_000_000;
     let mut took = Vec::new();
@@ -45,14 +44,14 @@ fn took(fabric: &mut Fabric<ApusHost>, from: HostId, to: HostId, sizes: &[u32]) 
 fn a_message_takes_the_ideal_time() {
     let topology = preset::sigcomm18();
     let mut fabric = fabric(topology);
-    // The first message makes the hosts known to each other. Unscheduled messages need no grants.
+    // The first message establishes contact between the hosts. Unscheduled messages need no grants.
     let sizes = [8, 8, 100, 1_416, 1_417, 1_500, 2_832, 9_000];
     for (from, to) in [(0, 1), (0, 16), (143, 7)] {
         let took = took(&mut fabric, from, to, &sizes);
         for (bytes, took) in sizes.iter().zip(took).skip(1) {
             let ideal = topology.ideal(from, to, *bytes, &PACKETS);
             assert!(took <= ideal + rounding(*bytes), "{bytes} bytes: {took}, ideally {ideal}");
-            // A short last packet may take another spine and overtake the one before it.
+            // A short last packet may take another spine and overtake its predecessor.
             let last = PACKETS.wire_bytes((bytes - 1) % PACKETS.payload + 1);
             let passed = u64::from(*bytes > PACKETS.payload) * topology.host_rate.time(last);
             assert!(took + passed + rounding(*bytes) >= ideal, "{bytes} bytes: {took} < {ideal}");
@@ -76,7 +75,7 @@ fn a_long_message_keeps_its_link_busy() {
 }
 
 #[test]
-fn after_everything_is_delivered_nothing_is_under_way() {
+fn no_packet_is_in_flight_after_all_messages_are_delivered() {
     let mut fabric = fabric(preset::sigcomm18());
     let took = took(&mut fabric, 5, 100, &[50_000, 8]);
     assert_eq!((took.len(), fabric.under_way()), (2, 0));

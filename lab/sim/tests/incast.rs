@@ -1,4 +1,4 @@
-//! Incast: one host has many calls under way, whose responses come at the same time.
+//! Incast: one host has many outstanding calls whose responses arrive at the same time.
 
 use apus_proto::Config;
 use apus_sim::fabric::{Buffers, Settings};
@@ -10,14 +10,14 @@ const PACKETS: PacketOverhead = PacketOverhead::UDP_OVER_ETHERNET;
 /// Bytes of a request and of its response.
 const SIZES: (u32, u32) = (100, 10_000);
 
-/// What became of the calls of one host to all others of its rack.
+/// Result of one host's calls to all others of its rack.
 #[derive(Debug)]
 struct Incast {
     /// Packets that the switch dropped.
     dropped: u64,
-    /// Share of the link of the client that carried responses until the last one had come.
+    /// Share of the client's link that carried responses until the last had arrived.
     carried: f64,
-    /// Longest queue before the client.
+    /// Longest queue towards the client.
     longest: u64,
 }
 
@@ -40,7 +40,7 @@ fn run(calls: u32, config: &Config) -> Incast {
         let to = 1 + number % 15 as HostId;
         Message { number, from: 0, to, bytes: SIZES.0, at }
     };
-    // All servers become known.
+    // Establishes contact with all servers.
     for number in 0..15 {
         fabric.submit(&call(number, 0));
     }
@@ -80,7 +80,7 @@ fn five_thousand_responses_at_once_lose_no_packet() {
 
 /// Without the limit, the same calls overflow the buffer.
 #[test]
-fn responses_that_begin_as_they_like_overflow_the_buffer() {
+fn unlimited_unscheduled_responses_overflow_the_buffer() {
     let unlimited = run(300, &config(0));
     assert!(unlimited.dropped > 1_000, "{unlimited:?}");
     assert!(unlimited.carried < 0.5, "{unlimited:?}");

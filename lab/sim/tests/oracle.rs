@@ -37,7 +37,7 @@ fn experiment(workload: u32, messages: u32) -> Experiment {
 }
 
 /// Short messages preempt all others in the oracle, and no message waits for a packet on the link.
-/// So few messages reveal nothing about the long ones.
+/// This number of messages is too small for conclusions about long messages.
 #[test]
 fn short_messages_are_faster_than_with_apus() {
     for (workload, messages) in [(2, 10_000), (4, 1_000)] {
@@ -56,7 +56,7 @@ fn short_messages_are_faster_than_with_apus() {
     }
 }
 
-/// Returns size and slowdown of messages in the oracle, whose packets are 80 % of the capacity of
+/// Returns size and slowdown of messages in the oracle; their packets use 80 % of the capacity of
 /// the hosts' links.
 fn slowdowns(workload: &Workload, messages: usize) -> Vec<(u32, f64)> {
     let topology = preset::sigcomm18();
@@ -84,7 +84,7 @@ fn slowdowns(workload: &Workload, messages: usize) -> Vec<(u32, f64)> {
     slowdowns
 }
 
-/// Returns the p99 of the messages with the sizes between two.
+/// Returns the p99 of the messages with sizes above `above`, up to `upto`.
 fn p99(slowdowns: &[(u32, f64)], above: u32, upto: u32) -> f64 {
     let between = slowdowns.iter().filter(|(bytes, _)| (above + 1..=upto).contains(bytes));
     let mut values: Vec<f64> = between.map(|(_, slowdown)| *slowdown).collect();
@@ -94,10 +94,10 @@ fn p99(slowdowns: &[(u32, f64)], above: u32, upto: u32) -> f64 {
 
 /// The paper's points of neighbouring percentiles, and the values here for the sizes between them.
 /// Messages up to the 95th percentile complete so soon that few of them suffice. The tolerance
-/// covers chance, and the longer headers here, which make short messages of W2 wait longer for each
-/// other.
+/// covers chance, and the longer headers of apus, which make short messages of W2 wait longer for
+/// each other.
 #[test]
-fn tails_are_between_those_that_are_published() {
+fn tails_are_between_the_published_points() {
     for number in [2, 4] {
         let workload = Workload::published(number);
         let ours = slowdowns(&workload, 60_000);

@@ -1,4 +1,5 @@
-//! An oversubscribed core: receivers cannot see the queue in it, and switches mark the packets that wait there.
+//! An oversubscribed core: receivers cannot see the queue in it, and switches mark the packets that
+//! wait there.
 
 use apus_proto::Config;
 use apus_sim::fabric::Settings;
@@ -11,11 +12,11 @@ const SIZE: u32 = 2_000_000;
 /// Messages of each host of the first rack, to a host of the second one.
 const MESSAGES: u32 = 1;
 
-/// What became of the messages of eight hosts through a core that has a quarter of their rate.
+/// Result of sending the messages of eight hosts through a core with a quarter of their rate.
 #[derive(Debug)]
 struct Run {
     marked: u64,
-    /// Longest queue towards a spine, when the unscheduled bytes have gone.
+    /// Longest queue towards a spine, after the unscheduled bytes have passed.
     longest: u64,
     /// Share of the core that carried messages until the last one had arrived.
     carried: f64,

@@ -31,7 +31,7 @@ fn mean_queue(report: &ExperimentReport) -> f64 {
 }
 
 #[test]
-fn processes_that_know_of_each_other_keep_the_queue_as_short_as_one_does() {
+fn processes_that_share_state_keep_the_queue_as_short_as_one_process() {
     let [one, together, apart] =
         [run(1, Carrier::Apus), run(4, Carrier::Apus), run(4, Carrier::Apart)]
             .map(|r| mean_queue(&r));
@@ -42,16 +42,16 @@ fn processes_that_know_of_each_other_keep_the_queue_as_short_as_one_does() {
     );
 }
 
-/// GRANT-17, SEND-12: nothing changes for a process that has no neighbour.
+/// GRANT-17, SEND-12: the result for a process without neighbours is unchanged.
 #[test]
 fn one_process_has_no_neighbours() {
     assert_eq!(run(1, Carrier::Apus), run(1, Carrier::Apart));
 }
 
-/// SEND-13. (What waited in the queue of the interface was taken for bytes on the way: links of receivers idled, and carried 0.60
-/// instead of 0.77.)
+/// SEND-13. (Packets waiting in the queue of the interface were counted as in flight: links of
+/// receivers idled, and carried 0.60 instead of 0.77.)
 #[test]
-fn what_waits_in_the_interface_takes_no_room_from_others() {
+fn packets_in_the_interface_queue_take_no_room_from_others() {
     let [homa, informed] = [0, 18_000].map(|bytes| run_with(bytes, 1, Carrier::Apus));
     let [homa, informed] = [homa, informed].map(|report| report.achieved_load());
     assert!(informed > 0.98 * homa, "{informed} of the links with informed grants, {homa} without");

@@ -62,19 +62,19 @@ fn an_idle_processor_adds_the_cost_of_sending_and_receiving() {
     let costs = processor(0).costs;
     let wire = PACKETS.wire_bytes(100) as u32;
     let took = delivered(&mut fabric(1_000_000, &[]), 100, &[0, 10_000_000]);
-    // The first message makes the hosts known to each other.
+    // The first message establishes contact between the hosts.
     let nanos = |picos: u64| picos.div_ceil(1_000);
     let expected = topology().ideal(0, 1, 100, &PACKETS)
         + nanos(costs.send.picos(wire))
         + nanos(costs.receive.picos(wire));
-    // The receiver reports a delivery when it has sent what the message caused.
+    // The receiver reports a delivery when it has sent the packets that the message caused.
     let least = 10_000_000 + expected;
     let most = least + MICROSECOND;
     assert!((least..=most).contains(&took[1]), "{} is not in {least} to {most}", took[1]);
 }
 
 #[test]
-fn a_stalled_host_receives_after_the_stall_what_its_socket_holds() {
+fn a_stalled_host_receives_the_packets_in_its_socket_after_the_stall() {
     let stall = Stall { from: 8 * MILLISECOND, until: 12 * MILLISECOND };
     let mut fabric = fabric(1_000_000, &[stall]);
     let times = delivered(&mut fabric, 1_000, &[0, 9 * MILLISECOND, 10 * MILLISECOND]);
@@ -120,7 +120,7 @@ fn processors_are_busy_for_the_load() {
     assert!((0.48..0.54).contains(&busy), "{busy}");
     assert!(report.is_steady());
     assert_eq!(report.counters.hosts.socket_overflows, 0);
-    // Of 10 Gbit/s, half, and 50,000 of the 53,836 bytes on the wire.
+    // Half of 10 Gbit/s, and 50,000 of the 53,836 bytes on the wire.
     let gbps = report.goodput * 8.0 / 1e9;
     assert!((4.4..4.8).contains(&gbps), "{gbps}");
 }

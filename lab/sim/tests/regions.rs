@@ -23,7 +23,7 @@ fn experiment(workload: u32, shape: &str) -> Experiment {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn the_number_of_threads_does_not_affect_the_result() {
     let mut processes = experiment(3, "4x4x2");
     processes.processes = Some(2);
     let mut mixed = experiment(3, "2x8x2");
@@ -53,7 +53,7 @@ fn the_number_of_threads_changes_nothing() {
     }
 }
 
-/// Carries messages that leave each host at times of their own, and returns the outcomes in order.
+/// Carries messages whose send times differ between hosts, and returns the outcomes in order.
 fn carry(mut network: impl Network, hosts: u32) -> Vec<(Nanos, Outcome)> {
     let message = |number| {
         let from = number * 5 % hosts;
@@ -73,8 +73,8 @@ fn carry(mut network: impl Network, hosts: u32) -> Vec<(Nanos, Outcome)> {
 }
 
 #[test]
-fn a_fabric_in_regions_carries_messages_as_one_that_is_not_divided() {
-    // Where nothing is random and no two packets meet in the same nanosecond, both are the same.
+fn a_fabric_in_regions_carries_messages_like_an_undivided_one() {
+    // Without random choices, and if no two packets meet in the same nanosecond, both are equal.
     for (shape, hosts) in [("9x4x2", 36), ("2x12x3", 24), ("1x16x0", 16)] {
         let settings = Settings {
             spreading: Spreading::PerFlow,
@@ -103,7 +103,7 @@ fn a_fabric_in_regions_carries_messages_as_one_that_is_not_divided() {
     }
 }
 
-/// A host that sends each message as one packet, and panics if it is given a message of a byte.
+/// A host that sends each message as one packet, and panics on a message of one byte.
 #[derive(Debug)]
 struct Fragile {
     id: HostId,
@@ -162,7 +162,8 @@ fn a_panic_of_a_host_ends_the_run_of_all_threads() {
 
 #[test]
 fn ports_that_share_a_buffer_share_it_in_regions_as_well() {
-    // A packet from each host to each of two hosts of a rack, at once: there is room for few of them.
+    // A packet from each host to each of two hosts of a rack, at the same time: the buffers hold
+    // only a few of them.
     let message =
         |number| Message { number, from: number % 34, to: 34 + number / 34, bytes: 1_000, at: 10 };
     let messages: Vec<Message> = (0..68).map(message).collect();

@@ -1,4 +1,5 @@
-//! Retransmissions bring back what was lost, and do not fill the queues that look like losses (TIME-17).
+//! Retransmissions repair losses, and do not feed long queues that are mistaken for losses
+//! (TIME-17).
 
 use apus_proto::{Config, Kind};
 use apus_sim::fabric::Settings;
@@ -10,7 +11,7 @@ use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, Rate, SECOND};
 
 const PACKETS: PacketOverhead = PacketOverhead::UDP_OVER_ETHERNET;
 
-/// A host whose link can lose everything that comes to it, and nothing that it sends.
+/// A host whose link can lose all incoming packets, but no outgoing ones.
 struct OneWayHost {
     host: ApusHost,
     /// Whether packets to it are lost.
@@ -55,16 +56,17 @@ impl Host for OneWayHost {
     }
 }
 
-/// A rack of 16 hosts at 1 Gbit/s, whose switch drops nothing.
+/// A rack of 16 hosts at 1 Gbit/s, whose switch drops no packets.
 struct Rack {
     fabric: Fabric<OneWayHost>,
-    /// When each call ended, in the order of their ends.
+    /// End of each call, in order of time.
     done: Vec<Nanos>,
     calls: u32,
 }
 
 impl Rack {
-    /// Returns a rack in which host 0 and all others know each other. Requests and responses have up to `longest` bytes.
+    /// Returns a rack where host 0 has exchanged messages with all others. Requests and responses
+    /// have up to `longest` bytes.
     fn new(config: &Config, response: u32, longest: u32) -> Self {
         let mut topology = preset::sigcomm18();
         topology.shape = "1x16x0".parse().unwrap();
@@ -102,7 +104,7 @@ impl Rack {
         });
     }
 
-    /// Returns how often messages were asked for: RESENDs and answers RPC_UNKNOWN, of all hosts.
+    /// Returns the number of retransmission requests of all hosts: RESENDs and RPC_UNKNOWN replies.
     fn asks(&self) -> u64 {
         let asks = |host: &OneWayHost| {
             let metrics = host.host.transport().metrics();
@@ -112,9 +114,10 @@ impl Rack {
     }
 }
 
-/// Found by the swarm (seed 880070 of divided hosts): 45 MB of unscheduled bytes wait for one port, 0.37 s. A RESEND asks for all
-/// packets of a request after 36 ms at the latest, while the first ones still wait. When all of them were sent again each time,
-/// more came for the port than it carries.
+/// Found by the swarm (seed 880070 of divided hosts): 45 MB of unscheduled bytes wait for one port,
+/// 0.37 s. A RESEND requests all packets of a request after 36 ms at the latest, while the first
+/// packets are still queued. When all of them were sent again each time, more arrived for the port
+/// than it carries.
 #[test]
 fn requests_in_a_queue_longer_than_all_timeouts_are_not_sent_again_and_again() {
     const CALLS: u32 = 900;
@@ -135,7 +138,8 @@ fn requests_in_a_queue_longer_than_all_timeouts_are_not_sent_again_and_again() {
     assert_eq!(rack.done.len() as u32, CALLS, "{packets} packets, {asks} RESENDs: {counters:?}");
 }
 
-/// A response is lost for longer than RESENDs are answered in full. After that, the number of packets doubles with each RESEND.
+/// A response is lost for longer than the period during which RESENDs are answered in full. After
+/// that, the number of packets doubles with each RESEND.
 #[test]
 fn a_long_message_recovers_from_a_one_way_outage_in_a_few_resend_intervals() {
     const BYTES: u32 = 300_000;
@@ -157,8 +161,8 @@ fn a_long_message_recovers_from_a_one_way_outage_in_a_few_resend_intervals() {
     rack.advance(SECOND);
     let asks = rack.asks() - before - asks;
     assert!(asks <= u64::from(packets.ilog2()) + 1, "{packets} packets, {asks} RESENDs");
-    // The first RESEND is due after a quarter of the timeout at the latest, each other one after a resend interval and a half: the
-    // link is busy with 960,000 bytes for 7.68 ms.
+    // The first RESEND is due after a quarter of the timeout at the latest, each other one after a
+    // resend interval and a half: the link is busy with 960,000 bytes for 7.68 ms.
     let most = config.timeout_usecs() * MICROSECOND / 4 + asks * 3 * 7_680 * MICROSECOND / 2;
     assert!(rack.done[0] - end <= most, "{} ns, {asks} RESENDs", rack.done[0] - end);
 }

@@ -1,4 +1,4 @@
-//! SIRD in a rack: what its receivers and senders promise.
+//! SIRD in a rack: the guarantees of its receivers and senders.
 
 use std::collections::{HashMap, HashSet};
 
@@ -59,7 +59,8 @@ impl Rack {
         });
     }
 
-    /// Returns the time that a message took from host 1 to host 0 in an idle rack, and the best possible one.
+    /// Returns the time that a message took from host 1 to host 0 in an idle rack, and the best
+    /// possible one.
     fn alone(bytes: u32) -> (Nanos, Nanos, Self) {
         let mut rack = Self::new(|config| config);
         let number = rack.send(1, 0, bytes);
@@ -77,7 +78,8 @@ fn a_short_message_takes_the_best_possible_time() {
     }
 }
 
-/// A request there and a credit back come first; then credit keeps the link as busy as its pace allows.
+/// A request and a credit take the first round trip; then credit keeps the link as busy as its pace
+/// allows.
 #[test]
 fn a_long_message_waits_a_round_trip_for_credit() {
     for bytes in [14 * PACKETS.payload, 706 * PACKETS.payload] {
@@ -87,13 +89,13 @@ fn a_long_message_waits_a_round_trip_for_credit() {
         let slower = rack.config.pace(full) - rack.topology.host_rate.time(full);
         let packets = u64::from(bytes.div_ceil(PACKETS.payload));
         let expected = best + 2 * control + (packets - 1) * slower;
-        // Times of packets are rounded.
+        // Packet times are rounded.
         assert!(took.abs_diff(expected) <= packets, "{bytes} bytes: {took}, {expected}");
     }
 }
 
-/// Seven senders with several messages each: credit is given up to the limit, and never beyond. With a pace, no more is in
-/// flight than the link carries in a round-trip time.
+/// Seven senders with several messages each: credit is given up to the limit, and never beyond.
+/// With a pace, no more is in flight than the link carries in a round-trip time.
 #[test]
 fn credit_never_exceeds_the_global_limit() {
     for paced in [true, false] {
@@ -143,7 +145,8 @@ fn the_shortest_message_is_credited_first() {
     assert!(rack.delivered[&long] > rack.delivered[&short]);
 }
 
-/// Half of the uplink is shared in turn: many short messages for one receiver do not hold up a longer one for another.
+/// Half of the uplink is shared in turn: many short messages for one receiver do not hold up a
+/// longer one for another.
 #[test]
 fn every_second_packet_is_for_the_receivers_in_turn() {
     let mut rack = Rack::new(|config| config);
@@ -151,13 +154,14 @@ fn every_second_packet_is_for_the_receivers_in_turn() {
     let long = rack.send(1, 3, 8_000);
     rack.run(MILLISECOND);
     let before = short.iter().filter(|number| rack.delivered[number] < rack.delivered[&long]);
-    // Of the turns, every second one is its own: 6 of 24 packets. The other 18 are of messages with three packets each, the last of
-    // which is not complete before it.
+    // Every second turn is its own: 6 of 24 packets. The other 18 belong to messages with three
+    // packets each, and the last of these is not complete before it.
     assert_eq!(before.count(), 5);
 }
 
-/// Sends from host 1 to five receivers at once, and from host 2 to the first of them. Returns the smallest limit that the first
-/// receiver had for host 1, the mean unused credit of host 1, and the time of the message of host 2.
+/// Sends from host 1 to five receivers at once, and from host 2 to the first of them. Returns the
+/// smallest limit that the first receiver had for host 1, the mean unused credit of host 1, and the
+/// time of the message of host 2.
 fn busy_sender(threshold: impl FnOnce(&Config) -> u64) -> (u64, u64, Nanos) {
     let mut rack = Rack::new(|config| Config { sender_threshold: threshold(&config), ..config });
     for to in 3..8 {
@@ -179,7 +183,7 @@ fn busy_sender(threshold: impl FnOnce(&Config) -> u64) -> (u64, u64, Nanos) {
     (least, unused / samples, rack.delivered[&other] - at)
 }
 
-/// Credit that waits with a busy sender goes to another one instead.
+/// Credit that a busy sender would hold unused is given to another sender instead.
 #[test]
 fn a_busy_sender_gets_less_credit() {
     let (least, unused, took) = busy_sender(|config| config.sender_threshold);

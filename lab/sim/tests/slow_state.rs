@@ -1,8 +1,9 @@
 //! Overload of processors: retransmissions must not feed themselves.
 //!
-//! Two hosts echo messages of W4, as `apus-lab bench load` does over loopback. Where receivers take the
-//! queueing of a busy peer for loss, what they ask for again makes the queue longer: the fabric then
-//! stays slow although nothing is lost, or takes long to recover after a stall.
+//! Two hosts echo messages of W4, as `apus-lab bench load` does over loopback. Where receivers
+//! mistake the queueing of a busy peer for loss, the retransmissions that they request make the
+//! queue longer: the fabric then stays slow although no packet is lost, or takes long to recover
+//! after a stall.
 
 use apus_proto::{Config, Profile};
 use apus_sim::experiment::{Carrier, Experiment, ExperimentReport};
@@ -22,7 +23,7 @@ fn rate(mbps: u64) -> Rate {
     Rate::from_mbps(mbps).unwrap()
 }
 
-/// Full-size packets at 5 Gbit/s each way, about what half of a core carries of W4 over loopback. A
+/// Full-size packets at 5 Gbit/s each way, about the W4 throughput of half a core over loopback. A
 /// full socket then takes longer to read than a resend interval.
 fn processor() -> Processor {
     let full = PACKETS.wire_bytes(PACKETS.payload) as u32;
@@ -104,7 +105,7 @@ fn with_200_outstanding_calls_no_second_is_slow() {
     assert_few_resends(hosts);
 }
 
-/// Returns the report of an open loop at `load`, in which the server stalls for `stall`.
+/// Returns the report of an open loop at `load` whose server stalls for `stall`.
 fn stalled(load: f64, stall: Nanos, messages: u32) -> ExperimentReport {
     stalled_between(Carrier::Apus(Config::default()), load, stall, messages)
 }
@@ -122,20 +123,21 @@ fn stalled_between(carrier: Carrier, load: f64, stall: Nanos, messages: u32) -> 
     experiment.run(experiment.allowed_growth(), &mut |_| {})
 }
 
-/// The bound after a stall: what has queued drains in S·L/(1-L).
+/// The bound after a stall: the queue drains in S·L/(1-L).
 fn bound(load: f64, stall: Nanos) -> Nanos {
     100 * MILLISECOND + (1.5 * stall as f64 * load / (1.0 - load)) as Nanos
 }
 
-/// Packets that may be sent again in addition to those that replace dropped ones. Chosen by us: what
-/// two hosts have in a socket buffer, a hundredth of what the slow state sends again in a second.
+/// Retransmissions permitted in addition to the replacements of dropped packets. Chosen by us: the
+/// contents of two hosts' socket buffers, a hundredth of the retransmissions per second in the slow
+/// state.
 const FEW: u64 = 2_000;
 
 fn assert_few_resends(hosts: HostCounters) {
     assert!(hosts.resent_packets <= 2 * hosts.dropped_data + FEW, "{hosts:?}");
 }
 
-/// Bursts of the workload queue for longer than a resend interval, and nothing is lost.
+/// Bursts of the workload queue for longer than a resend interval, and no packet is lost.
 #[test]
 fn queueing_in_a_busy_host_is_not_taken_for_loss() {
     let report = stalled(0.8, 0, 10_000);
@@ -144,7 +146,8 @@ fn queueing_in_a_busy_host_is_not_taken_for_loss() {
     assert_few_resends(report.counters.hosts);
 }
 
-/// A module of the kernel states no room, learns none, and asks by its own rules.
+/// The kernel module neither reports nor receives socket room, and requests retransmissions by its
+/// own rules.
 #[test]
 fn a_peer_that_runs_the_kernel_module_does_not_cause_a_collapse() {
     let config = Config::builder().profile(Profile::Kernel).build().unwrap();

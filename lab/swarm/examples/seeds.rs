@@ -1,11 +1,13 @@
-//! Finds the first of these seeds that breaks a promise: `seeds FROM COUNT [JOBS] [--hostile | --kernel | --sealed | --divided]`, with one thread per
-//! core unless JOBS says otherwise. With `--hostile`, one host of each fabric attacks the others; with `--kernel`, some hosts
-//! run the Linux module; with `--sealed`, packets are sealed and a host is on the path; with `--divided`, hosts have
-//! endpoints with shards, or several processes. It runs what `apus-lab sim check` runs, but compiles far less when the core changes:
+//! Finds the first of these seeds that breaks a promise:
+//! `seeds FROM COUNT [JOBS] [--hostile | --kernel | --sealed | --divided]`, with one thread per
+//! core unless JOBS is given. With `--hostile`, one host of each fabric attacks the others; with
+//! `--kernel`, some hosts run the Linux module; with `--sealed`, packets are sealed and a host is
+//! on the path; with `--divided`, hosts have endpoints with shards, or several processes. It runs
+//! the same seeds as `apus-lab sim check`, but compiles far less when the core changes:
 //! `mutations/run` builds it once per mutation.
 //!
-//! Prints `KIND SEED NUMBER` and exits with the status of the kind. NUMBER is the number of seeds that were run.
-//! Describes the violation on standard error.
+//! Prints `KIND SEED NUMBER` and exits with the status of the kind. NUMBER is the number of seeds
+//! run. Describes the violation on standard error.
 
 use std::num::NonZero;
 use std::process::ExitCode;

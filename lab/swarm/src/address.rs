@@ -1,7 +1,8 @@
-//! Addresses of packets: which endpoint a [`HostId`] means.
+//! Addresses of packets: the endpoint that a [`HostId`] denotes.
 //!
-//! An honest host has one address, and its number is that of the host. A hostile host also has *aliases*: endpoints with
-//! its IP address and other ports. The number of an alias has the port in its upper half.
+//! An honest host has one address, with the number of the host. A hostile host also has *aliases*:
+//! endpoints with its IP address and other ports. The number of an alias has the port in its upper
+//! half.
 
 use std::net::SocketAddr;
 
@@ -11,7 +12,8 @@ use apus_sim::message::HostId;
 /// Bits of the number of a host. Fabrics have fewer hosts.
 const HOST_BITS: u32 = 16;
 
-/// Returns the number of an alias: a host's IP address, and the `number`th port behind the usual one.
+/// Returns the number of an alias: a host's IP address, and the `number`th port after the usual
+/// port.
 pub(crate) const fn alias(host: HostId, number: u16) -> HostId {
     host | (number as HostId) << HOST_BITS
 }
@@ -44,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_endpoint_has_an_address_of_its_own() {
+    fn every_endpoint_has_its_own_address() {
         assert_eq!(address(3), host::address(3));
         for peer in [0, 3, alias(3, 1), alias(40, 61_000)] {
             assert_eq!(host_at(address(peer)), peer);

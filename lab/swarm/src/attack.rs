@@ -1,18 +1,18 @@
-//! Attacks: what the hostile host of a fabric can do, and how much of it.
+//! Attacks: the abilities of a fabric's hostile host, and the extent of the attack.
 
 use std::fmt;
 
 use apus_sim::message::HostId;
 use apus_workload::time::{MICROSECOND, Nanos};
 
-/// What a hostile host can see and do (lab ADR 14).
+/// Abilities of a hostile host (lab ADR 14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Position {
-    /// Sends packets with any source address, and sees nothing.
+    /// Sends packets with any source address, and sees no packets.
     OffPath,
-    /// Like `OffPath`, and learns the ids of RPCs, as if logs or traces were published.
+    /// Like `OffPath`, and reads the ids of RPCs, as if logs or traces were published.
     Informed,
-    /// Has addresses of its own, and sees what is sent to them.
+    /// Has its own addresses, and sees the packets sent to them.
     Client,
     /// Sees the packets to and from one host, and sends any of them again.
     OnLink,
@@ -26,21 +26,21 @@ impl Position {
 /// An attack of one host on the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attack {
-    /// What the host can see and do.
+    /// Abilities of the host.
     pub position: Position,
-    /// The hostile host. The honest ones have the numbers below.
+    /// The hostile host. Honest hosts have the lower numbers.
     pub host: HostId,
-    /// The host that it would like to harm most; if it is on a link, the one whose packets it sees.
+    /// The main victim; for an attacker on a link, the host whose packets it sees.
     pub target: HostId,
     /// Share of its link that its packets use, in thousandths.
     pub per_mille: u32,
-    /// Packets that it sends one behind the other.
+    /// Packets that it sends back to back.
     pub burst: u32,
-    /// Beginning.
+    /// Start.
     pub from: Nanos,
     /// End.
     pub until: Nanos,
-    /// Whether it sends nothing: the run to which an attacked one is compared.
+    /// Whether it stays silent, for the run that an attacked run is compared with.
     pub is_silent: bool,
 }
 

@@ -18,9 +18,9 @@ pub struct PlannedCall {
     pub response: u32,
     /// Duration of the server's work.
     pub service: Nanos,
-    /// What the server then does.
+    /// Action of the server after that work.
     pub answer: ServerAction,
-    /// Time after the call at which the client cancels it, if it has not ended.
+    /// Time from the call until the client cancels it, if it has not ended.
     pub cancel: Option<Nanos>,
     /// Deadline, relative to the call.
     pub deadline: Option<Nanos>,
@@ -28,7 +28,7 @@ pub struct PlannedCall {
     pub idempotent: bool,
 }
 
-/// What a server does with a request.
+/// Action of a server on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerAction {
     /// Replies.

@@ -53,7 +53,7 @@ impl Directory {
         self.scenario.kernel_hosts.contains(&host)
     }
 
-    /// Returns whether an end states the room of its socket, if it knows it.
+    /// Returns whether an end reports the room of its socket, if it can determine it.
     pub(crate) fn states_room(&self, host: HostId) -> bool {
         let sharing = self.scenario.sharing.as_ref();
         sharing.is_none_or(|sharing| !sharing.older_hosts.contains(&self.ends.host_of(host)))

@@ -1,11 +1,12 @@
-//! Ends: the instances of the protocol on each host, and who finds whom.
+//! Ends: the instances of the protocol on each host, and how they reach each other.
 //!
-//! Usually a host has one end, and both have the same number. The endpoint of a host may have *shards* instead: some serve
-//! behind one address, where the system gives each client to one of them, and as many make calls, each from an address of
-//! its own (ADR 48). Or a host has several *processes*, each
-//! with an endpoint that does both.
+//! Usually a host has one end, and both have the same number. The endpoint of a host may have
+//! *shards* instead: some serve behind one address, where the system assigns each client to one of
+//! them, and the same number make calls, each from its own address (ADR 48). Or a host has several
+//! *processes*, each with an endpoint that both serves and calls.
 //!
-//! The number of an end is that of its host, plus the number of hosts for each end before it on its host.
+//! The number of an end is the number of its host, plus the number of hosts for each preceding end
+//! on its host.
 
 use std::net::SocketAddr;
 
@@ -13,13 +14,13 @@ use crate::address::{address, alias, host_at, port, station};
 use apus_sim::host::PORT;
 use apus_sim::message::HostId;
 
-/// What is on each host of a fabric.
+/// The protocol instances on each host of a fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Division {
     /// One endpoint.
     #[default]
     Whole,
-    /// One endpoint with `n` shards that serve, and as many that call.
+    /// One endpoint with `n` shards that serve and `n` that call.
     Shards(u32),
     /// `n` processes.
     Processes(u32),
@@ -82,7 +83,7 @@ impl Ends {
         self.on(host).skip(servers as usize)
     }
 
-    /// Returns an end that a caller can call on a host. Of several processes it is the `number`th one.
+    /// Returns an end that a caller can call on a host; the `number`th if it has several processes.
     pub(crate) fn server_on(&self, host: HostId, caller: HostId, number: u32) -> HostId {
         match self.division {
             Division::Whole => host,
@@ -91,13 +92,13 @@ impl Ends {
         }
     }
 
-    /// Returns the shard to which the system of `server` gives the packets of `client`: a hash of both addresses.
+    /// Returns the shard that the system of `server` assigns to `client`: a hash of both addresses.
     const fn shard_of(&self, client: HostId, server: HostId, shards: u32) -> u32 {
         let path = (client as u64) << 32 | server as u64;
         (path.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32 % shards
     }
 
-    /// Returns the socket address of an end. Shards that serve have the same one.
+    /// Returns the socket address of an end. Shards that serve have the same address.
     pub(crate) fn address_of(&self, end: HostId) -> SocketAddr {
         let place = match (self.division, self.place_of(end)) {
             (Division::Whole, _) => return address(end),
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_gives_clients_to_all_shards() {
+    fn all_shards_get_clients() {
         let ends = Ends::new(4, Division::Shards(2));
         let callers = (0..4).flat_map(|host| ends.callers_on(host));
         let mut servers: Vec<HostId> = callers.map(|caller| ends.server_on(0, caller, 0)).collect();
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(servers, [0, 4]);
     }
 
-    /// An alias of a hostile host is an end that is on no list.
+    /// An alias of a hostile host is an end that is not listed.
     #[test]
     fn an_alias_is_on_its_host() {
         let ends = Ends::new(4, Division::Whole);

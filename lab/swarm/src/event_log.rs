@@ -1,7 +1,7 @@
 //! Event log: the events before a violation.
 //!
-//! An ordinary run records nothing. A run with a violation is repeated, and the events of the calls concerned are
-//! recorded then; the same seed gives the same run.
+//! An ordinary run is not recorded. A run with a violation is repeated, and the events of the calls
+//! concerned are recorded then; the same seed gives the same run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use apus_wire::{Body, Flags};
 
 use super::observation::{CallId, HostEvent, Observation, WirePacket};
 
-/// Maximum number of lines per call; the last ones are kept.
+/// Maximum number of lines per call; the latest lines are kept.
 const LINES: usize = 40;
 
 /// Last events of some calls, or of the whole run.
@@ -22,7 +22,7 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Creates a log for these calls, or for the whole run if there are none.
+    /// Creates a log for these calls, or for the whole run if the list is empty.
     pub(crate) fn of(calls: &[CallId]) -> Self {
         let mut lines: BTreeMap<_, _> =
             calls.iter().map(|call| (Some(*call), VecDeque::new())).collect();
@@ -32,7 +32,7 @@ impl EventLog {
         Self { lines, number: 0 }
     }
 
-    /// Records an event if it concerns the calls.
+    /// Records an event if it belongs to one of the calls.
     pub(crate) fn observe(&mut self, observation: &Observation<'_>) {
         let call = if self.lines.contains_key(&None) { None } else { call_of(&observation.event) };
         let Some(lines) = self.lines.get_mut(&call) else { return };

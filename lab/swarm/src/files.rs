@@ -1,4 +1,5 @@
-//! The file service's world of a seed: clients, a server and its store, with crashes and partitions of their own.
+//! The file service's world of a seed: clients, a server and its store, with separate crashes and
+//! partitions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

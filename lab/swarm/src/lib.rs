@@ -1,13 +1,14 @@
 //! Swarm testing of the protocol: randomized simulations with a checker for each promise.
 //!
-//! A seed determines parameters, a small fabric, a workload and faults ([`Scenario`]). The simulated hosts run the
-//! shipped protocol, and checkers observe what crosses the API and the wire. After the faults, every call must end,
-//! further calls must succeed, and no state may be left. `apus-lab sim check` is the command line of this crate.
+//! A seed determines parameters, a small fabric, a workload and faults ([`Scenario`]). The
+//! simulated hosts run the shipped protocol, and checkers observe the events at the API and on the
+//! wire. After the faults, every call must end, further calls must succeed, and no state may be
+//! left. `apus-lab sim check` is the command line of this crate.
 //!
 //! ```text
 //!   generator   scenario of a seed                        scenario, call     the scenario
-//!   attacker    programs of hostile hosts                 attack, address    what they do, and in whose name
-//!                                                         meddling           what a host on the path does
+//!   attacker    programs of hostile hosts                 attack, address    abilities and addresses
+//!                                                         meddling           actions of a host on the path
 //!                                                         ends               shards and processes of a host
 //!   simulation  observed hosts, phases of a run           payload            content of messages
 //!   observer    passes observations to the checkers       checker            one file for each promise
@@ -19,7 +20,7 @@
 //! # Invariants
 //!
 //! - **SWARM-1** A seed gives the same result on any machine, with any number of threads.
-//! - **SWARM-2** Checkers report only what is certainly wrong.
+//! - **SWARM-2** Checkers report only certain violations.
 
 #![forbid(unsafe_code)]
 

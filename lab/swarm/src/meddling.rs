@@ -1,21 +1,22 @@
-//! Meddling: what a host on the path does to sealed packets.
+//! Meddling: actions of a host on the path of sealed packets.
 
 use std::fmt;
 
-/// How often a host on the path does what, for each thousand datagrams that pass. All 0: it does nothing.
+/// Frequency of each action of a host on the path, per thousand passing datagrams. All 0: no
+/// interference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meddling {
     /// A datagram arrives twice.
     pub repeated: u32,
-    /// A datagram arrives with a bit changed, and in half of the cases as it was, too.
+    /// A datagram arrives with a bit changed, and in half of the cases also unchanged.
     pub changed: u32,
-    /// A datagram arrives without its end, and in half of the cases whole, too.
+    /// A datagram arrives truncated, and in half of the cases also whole.
     pub shortened: u32,
-    /// A datagram arrives at its host as if another had sent it, and does not arrive as it was.
+    /// A datagram arrives at its host with another sender instead of the real one.
     pub misattributed: u32,
-    /// A datagram arrives at another host than it was sent to, and does not arrive at its own.
+    /// A datagram arrives at another host instead of its destination.
     pub misdelivered: u32,
-    /// A datagram of before arrives once more.
+    /// An earlier datagram arrives once more.
     pub replayed: u32,
     /// A packet arrives that no host has sent.
     pub forged: u32,

@@ -1,6 +1,6 @@
-//! Observations: what is visible of a transport from outside.
+//! Observations: the externally visible events of a transport.
 //!
-//! Checkers know only what crosses the API and the wire.
+//! Checkers see only the events at the API and on the wire.
 
 use apus_proto::RpcError;
 use apus_wire::{Packet, Role};
@@ -28,9 +28,9 @@ pub(crate) enum HostEvent<'a> {
     Called(CallId),
     /// The client cancelled a call.
     Cancelled(CallId),
-    /// The application received a request of the hostile host, in its own name.
+    /// The application received a request of the hostile host from its real address.
     Served(HostId),
-    /// A peer asked for the time trace (FREEZE).
+    /// A peer requested the time trace (FREEZE).
     Frozen(HostId),
     /// The application received a request; `None` if no planned call made it.
     Requested(Option<CallId>, &'a [u8]),
@@ -46,9 +46,10 @@ pub(crate) enum HostEvent<'a> {
     Sent(WirePacket<'a>),
     /// The transport received a packet from the driver.
     Received(WirePacket<'a>),
-    /// The transport received a packet that the hostile host has sent in the name of another.
+    /// The transport received a packet that the hostile host has sent with another host's address.
     Forged(WirePacket<'a>),
-    /// The host crashed. Its next incarnation begins at once, but may be disconnected for a long time.
+    /// The host crashed. Its next incarnation starts at once, but may be disconnected for a long
+    /// time.
     Crashed,
 }
 
@@ -57,13 +58,14 @@ pub(crate) enum HostEvent<'a> {
 pub(crate) struct WirePacket<'a> {
     /// Host at the other end.
     pub(crate) peer: HostId,
-    /// Call that the header names, if it was made.
+    /// Call named by the header, if it was made.
     pub(crate) call: Option<CallId>,
     /// Role of the packet's sender in that call.
     pub(crate) sender: Role,
     pub(crate) packet: &'a Packet<'a>,
     /// Packet length in bytes, without IP and UDP headers.
     pub(crate) len: usize,
-    /// Position in its burst, which the transport decides about as a whole, or in the datagram that was received.
+    /// Position in its burst, which the transport schedules as a whole, or in the received
+    /// datagram.
     pub(crate) place: usize,
 }

@@ -1,6 +1,6 @@
 //! Observer: passes all observations to the checkers.
 //!
-//! After the first violation it ignores everything, and the simulation stops.
+//! After the first violation it ignores all events, and the simulation stops.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher};
@@ -35,10 +35,10 @@ use apus_sim::kernel::Objection;
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
 
-/// Where a packet that arrives comes from.
+/// Origin of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// From the host at the address that it states, however late and however often.
+    /// From the host at the stated address, however late and however often.
     Genuine,
     /// From the hostile host.
     Forged,
@@ -55,11 +55,11 @@ pub(crate) struct Observer {
     pub(crate) violation: Option<Violation>,
     /// Ends of calls, for a comparison with another run.
     pub(crate) outcomes: Outcomes,
-    /// What honest calls may bring.
+    /// Bytes that honest calls may deliver.
     pub(crate) expected: ExpectedBytes,
-    /// What the hostile host sees.
+    /// The packets that the hostile host sees.
     pub(crate) taps: Taps,
-    /// The host on the path of sealed packets, and what it must not be able to do.
+    /// The host on the path of sealed packets.
     pub(crate) on_path: Option<OnPath>,
     pub(crate) sealing: Sealing,
     /// Packets passed to drivers.
@@ -114,8 +114,8 @@ impl Checkers {
         }
         self.permission.observe(directory, observation)?;
         self.cutoffs.observe(directory, observation)?;
-        // A packet to a peer without keys is dropped behind the protocol, and its message begins again when there are some: what is
-        // granted or sent in order then is not what these checkers count.
+        // A packet to a peer without keys is dropped below the protocol, and its message starts
+        // over when there are keys: these checkers would then miscount granted and ordered bytes.
         let is_sealed = directory.scenario.sealed.is_some();
         if !is_sealed {
             self.incoming.observe(directory, observation)?;
@@ -193,8 +193,9 @@ impl Observer {
         self.record(result);
     }
 
-    /// Records that a packet was passed to the driver. Returns the call of a message's first packet, if it is in a session: one before that
-    /// is sent again as soon as there is a session, whether it has arrived or not.
+    /// Records that a packet was passed to the driver. Returns the call of a message's first
+    /// packet, if it is in a session: a first packet without a session is sent again as soon as
+    /// there is a session, whether it has arrived or not.
     pub(crate) fn sent(
         &mut self,
         at: Nanos,
@@ -226,8 +227,8 @@ impl Observer {
         }
     }
 
-    /// Records that packets of a datagram, the first of which is at `place` in it, were received from the driver. Returns
-    /// their number. Invalid packets are ignored, since nothing is promised about them.
+    /// Records that packets of a datagram, from position `place` on, were received from the driver.
+    /// Returns their number. Invalid packets are ignored, because no promise covers them.
     pub(crate) fn received(
         &mut self,
         at: Nanos,
@@ -250,8 +251,8 @@ impl Observer {
         count
     }
 
-    /// Records the objection of the module on `host` to a packet. Objections to packets of other modules, and to
-    /// corrupted packets, are ignored.
+    /// Records the objection of the module on `host` to a packet. Objections to packets of other
+    /// modules, and to corrupted packets, are ignored.
     pub(crate) fn module_objection(
         &mut self,
         host: HostId,
@@ -282,7 +283,7 @@ impl Observer {
         }
     }
 
-    /// Checks the bytes that were sent again, when no packet is on its way.
+    /// Checks the retransmitted bytes; call when no packet is in flight.
     pub(crate) fn check_resends(&mut self) {
         if let Some(checkers) = &self.checkers {
             self.record(checkers.recovery.check_resends());

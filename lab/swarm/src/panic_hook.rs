@@ -1,7 +1,7 @@
 //! Panic hook: records the location of panics instead of printing them.
 //!
-//! A panic during a seed is a violation with a location. While a swarm runs, the usual panic hook is replaced by one
-//! that records the location.
+//! A panic during a seed is a violation with a location. While a swarm runs, a hook that records
+//! the location replaces the usual panic hook.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -53,7 +53,7 @@ impl Drop for PanicSilencer {
     }
 }
 
-/// Returns the message of a panic of this thread, the last one, and its location as ` (FILE:LINE:COLUMN)`.
+/// Returns the message of this thread's last panic, with its location as ` (FILE:LINE:COLUMN)`.
 pub(super) fn describe(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

@@ -1,8 +1,8 @@
 //! Message content.
 //!
-//! The content is a function of call, direction and offset: a section of one random sequence that begins at a different
-//! position for each message. Two messages, or two offsets of one, are equal only by chance. Messages need not be
-//! stored to be sent or checked.
+//! The content is a function of call, direction and offset: a section of one random sequence that
+//! starts at a different position for each message. Two messages, or two offsets of one, are equal
+//! only by chance. Messages need not be stored to be sent or checked.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use rand_pcg::Pcg64;
 
 use super::observation::CallId;
 
-/// Number of positions at which a message may begin; a prime.
+/// Number of positions where a message may start; a prime.
 const POSITIONS: usize = 65_521;
 /// Length of the longest message in bytes.
 const MAX_MESSAGE: usize = 1 << 20;

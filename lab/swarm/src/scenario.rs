@@ -1,6 +1,7 @@
-//! Scenarios: everything that a seed determines.
+//! Scenarios: all parameters that a seed determines.
 //!
-//! A [`Scenario`] is a pure function of its seed, and the run is a pure function of the scenario (SWARM-1).
+//! A [`Scenario`] is a pure function of its seed, and the run is a pure function of the scenario
+//! (SWARM-1).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,8 +23,8 @@ use apus_workload::time::{MICROSECOND, Nanos};
 /// Software on the hosts of a fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PeerModel {
-    /// Usually apus only; in every tenth fabric some hosts run the Linux module, in another tenth one host is hostile, and in another
-    /// one packets are sealed, and in another one hosts are divided.
+    /// Usually apus only. In every tenth fabric some hosts run the Linux module; in another tenth
+    /// one host is hostile, in another packets are sealed, and in another hosts are divided.
     #[default]
     Random,
     /// Apus only.
@@ -47,19 +48,20 @@ pub struct Scenario {
     pub config: Config,
     /// Hosts, switches and links.
     pub fabric: Settings,
-    /// What is on each host. Calls name ends.
+    /// The protocol instances on each host. Calls are between ends.
     pub division: Division,
-    /// Whether several processes of a host publish what they do for each other. Shards always do.
+    /// Whether the processes of a host publish their state to each other. Shards always do.
     pub processes_publish: bool,
-    /// When single processes start anew, in chronological order, while their hosts go on.
+    /// Restarts of single processes whose hosts keep running, in chronological order.
     pub restarts: Vec<(Nanos, HostId)>,
     /// Hosts that run the Linux module; all others run apus.
     pub kernel_hosts: Vec<HostId>,
-    /// Length of the longest packet in bytes, headers included; drivers report it to their transports.
+    /// Length of the longest packet in bytes, headers included; drivers report it to their
+    /// transports.
     pub packet_limit: u32,
     /// Whether drivers report the link rate to their transports.
     pub has_link_rate: bool,
-    /// Whether applications consume messages only when they have processed them.
+    /// Whether applications consume messages only after processing them.
     pub consumes_late: bool,
     /// Calls in chronological order.
     pub calls: Vec<PlannedCall>,
@@ -69,31 +71,34 @@ pub struct Scenario {
     pub faults: fault::Settings,
     /// Host outages.
     pub outages: Outages,
-    /// How packets share datagrams; without it, each has one of its own.
+    /// How packets share datagrams; if `None`, each packet is a separate datagram.
     pub sharing: Option<Sharing>,
     /// Processors of the hosts; without them, packets take no time.
     pub processors: Option<Processors>,
-    /// The only overload of a run in which nothing else goes wrong.
+    /// The overload of a run without other disturbances.
     pub overload: Option<Overload>,
     /// The attack of one host on the others.
     pub attack: Option<Attack>,
-    /// If packets are sealed: what a host on the path does to them until [`Scenario::heal_at`].
+    /// If packets are sealed: the actions of a host on the path until [`Scenario::heal_at`].
     pub sealed: Option<Meddling>,
-    /// Messages whose first packet in a session is lost once, by call, and the role of their sender. What is lost depends on no other
-    /// packet, and only a RESEND brings it: it is the same in a run with an attack and in one without.
+    /// Messages whose first packet in a session is lost once, by call, and the role of their
+    /// sender. The loss depends on no other packet, and only a RESEND repairs it: it is the same in
+    /// runs with and without an attack.
     pub lost: BTreeMap<CallId, Role>,
     /// End of all faults.
     pub heal_at: Nanos,
 }
 
-/// How packets share datagrams (WIRE-29): as the drivers have them do it.
+/// How packets share datagrams (WIRE-29), as in the drivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// Most bursts that a driver gathers before the first of them leaves, at least 1.
+    /// Maximum number of bursts that a driver gathers before the first leaves, at least 1.
     pub bursts: u32,
-    /// Bytes of the sockets of hosts without a processor. A host with one reports that of the processor.
+    /// Socket buffer of hosts without a processor, in bytes. A host with a processor reports the
+    /// processor's socket buffer.
     pub receive_buffer: u64,
-    /// Hosts that do not state their room (WIRE-28), as earlier versions do not: packets to them share no datagrams.
+    /// Hosts that do not report their room (WIRE-28), like earlier versions: packets to them share
+    /// no datagrams.
     pub older_hosts: Vec<HostId>,
 }
 
@@ -102,24 +107,25 @@ pub struct Sharing {
 pub struct Processors {
     /// The processor of each host.
     pub processor: Processor,
-    /// Stalls of hosts; those of one host do not overlap.
+    /// Stalls of hosts; stalls of the same host do not overlap.
     pub stalls: Vec<(HostId, Stall)>,
 }
 
 /// A stall or a burst that overloads a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overload {
-    /// Beginning.
+    /// Start.
     pub from: Nanos,
     /// End.
     pub until: Nanos,
-    /// The host whose processor needs longest for what has queued: the server, its only client, or a client that was stalled.
+    /// The host whose processor needs longest for the backlog: the server, its only client, or a
+    /// stalled client.
     pub busiest: HostId,
 }
 
 impl Scenario {
-    /// Returns the time for which the packets of a call occupy the processor of `host`; 0 if it is of other hosts, and without
-    /// processors.
+    /// Returns the time that the packets of a call occupy the processor of `host`; 0 for a call
+    /// between other hosts, and without processors.
     pub(crate) fn processing_time(&self, call: &PlannedCall, host: HostId) -> Nanos {
         let Some(Processors { processor, .. }) = &self.processors else { return 0 };
         let (sent, received) = if host == call.from {
@@ -133,8 +139,8 @@ impl Scenario {
         (self.picos(receive, received) + self.picos(send, sent)) / 1_000
     }
 
-    /// Returns the time for which a processor receives a control packet, answers it, and receives a packet with `payload`
-    /// bytes of payload; 0 without processors.
+    /// Returns the time that a processor needs to receive a control packet, answer it, and receive
+    /// a packet with `payload` bytes of payload; 0 without processors.
     pub(crate) fn repair_time(&self, payload: u32) -> Nanos {
         let Some(Processors { processor, .. }) = &self.processors else { return 0 };
         let Costs { receive, send } = processor.costs;
@@ -149,19 +155,22 @@ impl Scenario {
     }
 }
 
-/// Bytes of a packet on the wire in addition to headers and payload of Homa: IPv4, UDP, Ethernet with preamble and gap.
+/// Bytes of a packet on the wire in addition to headers and payload of Homa: IPv4, UDP, Ethernet
+/// with preamble and gap.
 pub(crate) const FRAMING: u64 = 28 + 38;
 
 impl Scenario {
-    /// Returns whether corrupted packets are delivered unnoticed, so that only termination is promised. Sealing notices it.
+    /// Returns whether corrupted packets are delivered unnoticed, so that only termination is
+    /// promised. Sealing detects it.
     #[must_use]
     pub fn has_unnoticed_corruption(&self) -> bool {
         let is_unnoticed = self.faults.corrupted == fault::Corruption::Unnoticed;
         self.faults.corruption > 0 && is_unnoticed && self.sealed.is_none()
     }
 
-    /// Returns whether hosts that have keys are to keep them: nothing but the network's delays and losses leads to others. A server that
-    /// has lost the session of a dormant client drops its keys (AMO-6, SEAL-11).
+    /// Returns whether hosts that have keys must keep them: there is no cause for new keys except
+    /// the network's delays and losses. A server that has lost the session of a dormant client
+    /// drops its keys (AMO-6, SEAL-11).
     pub(crate) fn keeps_keys(&self) -> bool {
         let keeps_sessions = self.config.max_dormant_sessions() >= u64::from(self.hosts());
         self.sealed == Some(Meddling::default()) && self.faults.corruption == 0 && keeps_sessions
@@ -174,7 +183,7 @@ impl Scenario {
         stalls.filter(|(each, _)| *each == host).map(|(_, stall)| *stall).collect()
     }
 
-    /// Returns the calls of which a message of `host` loses its first packet.
+    /// Returns the calls with a message of `host` that loses its first packet.
     pub(crate) fn lost_at(&self, host: HostId) -> impl Iterator<Item = CallId> {
         let is_sender = move |(call, role): (&CallId, &Role)| {
             let PlannedCall { from, to, .. } = *self.calls.get(*call as usize)?;
@@ -183,13 +192,14 @@ impl Scenario {
         self.lost.iter().filter_map(is_sender)
     }
 
-    /// Returns whether hosts answer requests of a hostile client. These messages are not planned: the checker of the
-    /// order does not know them, and so not how much has been sent in order, nor what the share of the oldest message is.
+    /// Returns whether hosts answer requests of a hostile client. These messages are not planned:
+    /// the order checker does not see them, so it can compute neither the bytes sent in order nor
+    /// the share of the oldest message.
     pub(crate) fn serves_attacker(&self) -> bool {
         self.attack.is_some_and(|attack| attack.position == Position::Client)
     }
 
-    /// Returns whether an endpoint is that of an honest host.
+    /// Returns whether an endpoint belongs to an honest host.
     pub(crate) fn is_honest(&self, peer: HostId) -> bool {
         self.attack.is_none_or(|attack| peer < attack.host)
     }
@@ -200,7 +210,7 @@ impl Scenario {
         self.fabric.topology.shape.hosts()
     }
 
-    /// Returns whether the ends of a host publish what they do for each other (GRANT-17).
+    /// Returns whether the ends of a host publish their state to each other (GRANT-17).
     pub(crate) const fn has_neighbours(&self) -> bool {
         match self.division {
             Division::Whole => false,

@@ -24,7 +24,7 @@ const REPEAT_INTERVAL: u64 = 16;
 pub struct SeedResult {
     /// Totals of the run.
     pub totals: RunTotals,
-    /// The violation, if there is one.
+    /// The violation, if any.
     pub failure: Option<Box<SeedFailure>>,
 }
 
@@ -33,17 +33,17 @@ pub struct SeedResult {
 pub struct RunTotals {
     /// Packets sent by transports.
     pub packets: u64,
-    /// Datagrams in which they were sent, as far as they were not dropped by a crash before.
+    /// Datagrams of these packets, without those dropped by a crash before.
     pub datagrams: u64,
     /// Calls accepted by transports.
     pub rpcs: u64,
     /// Faults that occurred.
     pub faults: Counters,
-    /// Packets of hostile hosts that reached honest ones.
+    /// Packets of hostile hosts that reached honest hosts.
     pub hostile_packets: u64,
     /// Packets dropped because a socket buffer was full.
     pub socket_overflows: u64,
-    /// Operations on files that have returned.
+    /// Completed file operations.
     pub file_operations: u64,
 }
 
@@ -118,8 +118,8 @@ fn differs(scenario: &Scenario, first: u64) -> Option<Violation> {
     .err()
 }
 
-/// Compares a run with an attack to one in which the hostile host is silent, if every packet arrives: what faults do to
-/// single calls depends on each packet before.
+/// Compares a run with an attack to a run with a silent hostile host, if every packet arrives: the
+/// effect of faults on single calls depends on every earlier packet.
 fn disturbed(scenario: &Scenario, attacked: &End) -> Option<Violation> {
     let attack = scenario.attack.filter(|attack| !attack.is_silent)?;
     if scenario.faults != fault::Settings::default() {
@@ -171,7 +171,7 @@ impl RunTotals {
     }
 }
 
-/// Full report, without the command that replays it.
+/// Full report, without the replay command.
 impl fmt::Display for SeedFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Violation { kind, calls, expected, observed } = &self.violation;

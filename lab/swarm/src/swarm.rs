@@ -19,7 +19,7 @@ pub struct Swarm {
     pub seeds: Range<u64>,
     /// Software on the hosts.
     pub peers: PeerModel,
-    /// Whether each seed also has a world of the file service.
+    /// Whether each seed also runs a world of the file service.
     pub files: bool,
     /// Number of threads.
     pub jobs: NonZero<usize>,
@@ -37,9 +37,10 @@ pub struct SwarmSummary {
 }
 
 impl Swarm {
-    /// Runs all seeds. `progress` is called for each result as soon as it is available, in any order.
+    /// Runs all seeds. `progress` is called for each result as soon as it is available, in any
+    /// order.
     ///
-    /// Meanwhile panics of this process print nothing, since panics during a seed are violations.
+    /// Meanwhile panics of this process are not printed, since panics during a seed are violations.
     ///
     /// # Panics
     ///

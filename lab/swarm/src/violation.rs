@@ -62,7 +62,8 @@ kinds! {
         packets are bounded";
     /// Invariant CORE-1.
     Determinism = 19, "determinism", "the same seed gives the same run";
-    /// docs/reference/homa-module.md, *Rules for peers*: a packet that the Linux module would not accept.
+    /// docs/reference/homa-module.md, *Rules for peers*: a packet that the Linux module would not
+    /// accept.
     Interop = 20, "interop", "the Linux module accepts every packet";
     /// Lab ADR 10.
     Recovery = 21, "recovery", "an overload ends with its cause, and what was not lost is not sent again";
@@ -101,7 +102,8 @@ impl Violation {
         self
     }
 
-    /// Returns `Ok` if `holds`, otherwise the violation. Its texts are only formatted in the latter case.
+    /// Returns `Ok` if `holds`, otherwise the violation. Its texts are formatted only in the latter
+    /// case.
     pub(crate) fn unless(
         holds: bool,
         kind: ViolationKind,

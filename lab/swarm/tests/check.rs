@@ -1,4 +1,5 @@
-//! Small scenarios, at least one for each kind of fault. `apus-lab sim check` runs larger numbers of random ones.
+//! Small scenarios, at least one for each kind of fault. `apus-lab sim check` runs random scenarios
+//! in larger numbers.
 
 use std::num::NonZero;
 
@@ -51,7 +52,8 @@ fn packets_are_lost() {
     assert_no_failure(|scenario| scenario.faults.loss = 1_000, |counters| counters.lost);
 }
 
-/// The first packets of requests or of responses: each is lost once, and calls succeed although nothing else goes wrong.
+/// The first packets of requests or of responses: each is lost once, and calls succeed without any
+/// other fault.
 #[test]
 fn first_packets_are_lost() {
     for role in [Role::Client, Role::Server] {
@@ -144,7 +146,8 @@ fn hosts_are_paused() {
     assert_no_failure(pause, |counters| counters.at_paused_host);
 }
 
-/// Packets share datagrams on the way to hosts that state their room (WIRE-29), and lost datagrams take all of them along.
+/// Packets to hosts that report their room share datagrams (WIRE-29), and a lost datagram loses all
+/// of its packets.
 #[test]
 fn packets_share_datagrams() {
     let run = |older_hosts: &dyn Fn(&Scenario) -> Vec<u32>| {
@@ -191,7 +194,8 @@ fn sockets_overflow() {
     assert_ne!(overflows, 0, "sockets overflow");
 }
 
-/// A processor passes calls to the protocol later than they are made: each round of probes is waited for nevertheless.
+/// A processor passes calls to the protocol later than they are made: the run still waits for each
+/// round of probes.
 #[test]
 fn probes_wait_for_processors() {
     let mut scenario = small(Scenario::generate_with(1, PeerModel::Apus));
@@ -223,7 +227,8 @@ fn hosts_crash_and_return_or_not() {
     }
 }
 
-/// Hosts with the Linux module among hosts with apus: without faults, with losses, and with reordering.
+/// Hosts with the Linux module among hosts with apus: without faults, with losses, and with
+/// reordering.
 #[test]
 fn some_hosts_run_the_linux_module() {
     let faults: [fn(&mut Settings); 3] = [
@@ -249,8 +254,9 @@ fn some_hosts_run_the_linux_module() {
     assert_ne!(packets, 0);
 }
 
-/// A call is cancelled while its server, which runs the Linux module, waits for grants; it would wait forever. (Found
-/// by seeds 2, 9 and 12 of `--peer-model kernel`: calls with deadlines left their responses at servers.)
+/// A call is cancelled while its server, which runs the Linux module, waits for grants; it would
+/// wait forever. (Found by seeds 2, 9 and 12 of `--peer-model kernel`: calls with deadlines left
+/// their responses at servers.)
 #[test]
 fn a_cancelled_call_leaves_no_state_at_the_module() {
     for seed in 1..4 {
@@ -267,8 +273,8 @@ fn a_cancelled_call_leaves_no_state_at_the_module() {
     }
 }
 
-/// Hosts of one rack of the paper's fabric; the first runs the Linux module. Nothing is lost, and one message is
-/// granted at a time.
+/// Hosts of one rack of the paper's fabric; the first runs the Linux module. No packet is lost, and
+/// one message is granted at a time.
 fn rack(calls: Vec<PlannedCall>) -> Scenario {
     let builder = apus_proto::Config::builder().profile(apus_proto::Profile::Kernel);
     let mut scenario = small(Scenario::generate_with(1, PeerModel::Kernel));
@@ -297,8 +303,8 @@ const fn to_module(from: u32, at: u64, request: u32, response: u32) -> PlannedCa
     }
 }
 
-/// RPC-5, first half: no packet of the response is in flight, so only the client's notice of cancellation informs the
-/// module.
+/// RPC-5, first half: no packet of the response is in flight, so only the client's notice of
+/// cancellation informs the module.
 #[test]
 fn a_call_cancelled_while_its_response_waits_for_grants_leaves_no_state_at_the_module() {
     let granted = PlannedCall { to: 2, ..to_module(1, 0, 100, 400_000) };
@@ -321,10 +327,11 @@ fn a_call_cancelled_before_its_request_arrives_leaves_no_state_at_the_module() {
     }
 }
 
-/// Two modules with more calls between them than RESENDs fit on their link: each sends a RESEND for every call every 5
-/// ms and receives BUSY, no call times out, and nothing else is sent (HM `homa_timer.c` `homa_timer_check_rpc`,
-/// `homa_incoming.c` `homa_resend_pkt` and `homa_dispatch_pkts`). When their applications cancel, all calls end, also
-/// those of the hosts with apus. (Seed 393 of `--peer-model kernel`.)
+/// Two modules with more calls between them than RESENDs fit on their link: each sends a RESEND for
+/// every call every 5 ms and receives BUSY, no call times out, and no other packets are sent (HM
+/// `homa_timer.c` `homa_timer_check_rpc`, `homa_incoming.c` `homa_resend_pkt` and
+/// `homa_dispatch_pkts`). When their applications cancel, all calls end, including the calls of
+/// hosts with apus. (Seed 393 of `--peer-model kernel`.)
 #[test]
 fn two_modules_exchange_resend_and_busy_until_their_applications_cancel() {
     let mut scenario = small(Scenario::generate_with(1, PeerModel::Kernel));
@@ -350,11 +357,12 @@ fn two_modules_exchange_resend_and_busy_until_their_applications_cancel() {
     }
 }
 
-/// A module asks its peer, another module, for acks of 300 responses in each tick, and the peer's processor takes half a millisecond for a
-/// packet: its socket is full of NEED_ACKs for seconds after the last response is acked. None of that is left when the host starts anew. (Seed
-/// 770010 of `--peer-model kernel`: a call waited longer than its client.)
+/// A module requests acks of 300 responses from its peer, another module, in each tick, and the
+/// peer's processor takes half a millisecond per packet: its socket is full of NEED_ACKs for
+/// seconds after the last response is acked. A restart of the host empties the socket. (Seed 770010
+/// of `--peer-model kernel`: a call waited longer than its client.)
 #[test]
-fn what_waits_in_a_socket_ends_with_its_host() {
+fn packets_in_a_socket_are_lost_with_its_host() {
     let mut scenario = small(Scenario::generate_with(1, PeerModel::Kernel));
     scenario.config =
         apus_proto::Config::builder().profile(apus_proto::Profile::Kernel).build().unwrap();
@@ -365,7 +373,7 @@ fn what_waits_in_a_socket_ends_with_its_host() {
     let costs = Costs { receive: per_packet(500 * MICROSECOND), send: per_packet(MICROSECOND) };
     let processor = Processor { costs, socket_buffer: 800_000 };
     scenario.processors = Some(Processors { processor, stalls: Vec::new() });
-    // All responses leave together, long after their clients have given them up.
+    // All responses leave together, long after their clients have given up.
     let answered = 700 * MILLISECOND;
     let call = |at| PlannedCall {
         to: 1,
@@ -402,7 +410,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
     assert!(totals.packets > 0 && totals.packets < one.totals.packets);
 }
 
-/// Each position of a hostile host does something, and breaks no promise. A hostile host that is silent does nothing.
+/// A hostile host in each position is active, and breaks no promise. A silent hostile host is
+/// inactive.
 #[test]
 fn hostile_hosts_in_every_position() {
     for (position, seed) in Position::ALL.into_iter().zip(1..) {
@@ -421,10 +430,11 @@ fn hostile_hosts_in_every_position() {
     }
 }
 
-/// What a message loses costs it a RESEND with an attack and without. (Seed 4100039: without the attack, a request lost a packet from before the
-/// session, and was sent again in it at once; with the attack, there was a session when it was sent first.)
+/// A lost packet costs its message a RESEND, with and without an attack. (Seed 4100039: without the
+/// attack, a request lost a packet from before the session, and was sent again in the session at
+/// once; with the attack, the session existed at the first transmission.)
 #[test]
-fn a_packet_that_is_lost_is_lost_in_a_session() {
+fn lost_packets_are_lost_within_a_session() {
     let mut scenario = Scenario::generate_with(4_100_039, PeerModel::Hostile);
     scenario.calls.truncate(300);
     scenario.heal_at = scenario.calls.last().map_or(0, |call| call.at) + MILLISECOND;
@@ -437,9 +447,10 @@ fn a_packet_that_is_lost_is_lost_in_a_session() {
     }
 }
 
-/// A host on the path of sealed packets repeats, changes, misattributes, replays and forges them, and nothing comes of it.
+/// A host on the path of sealed packets repeats, changes, misattributes, replays and forges them,
+/// without effect.
 #[test]
-fn a_host_on_the_path_stops_packets_and_nothing_else() {
+fn a_host_on_the_path_can_only_stop_packets() {
     let mut hostile_packets = 0;
     for seed in 1..5 {
         let mut scenario = small(Scenario::generate_with(seed, PeerModel::Sealed));
@@ -461,7 +472,7 @@ fn a_host_on_the_path_stops_packets_and_nothing_else() {
     assert_ne!(hostile_packets, 0);
 }
 
-/// Returns the first scenarios whose hosts are divided like this.
+/// Returns the first scenarios with such a division of hosts.
 fn divided(is_wanted: fn(&Scenario) -> bool) -> impl Iterator<Item = Scenario> {
     let all = (0..).map(|seed| Scenario::generate_with(seed, PeerModel::Divided));
     all.filter(is_wanted).map(small).take(4)
@@ -480,9 +491,10 @@ fn endpoints_have_shards_and_their_hosts_crash() {
     }
 }
 
-/// The other processes of the host go on, and the next life of the one that ended is called as well.
+/// The other processes of the host continue, and the next life of the restarted process is called
+/// as well.
 #[test]
-fn single_processes_of_a_host_start_anew() {
+fn single_processes_of_a_host_restart() {
     for mut scenario in divided(|scenario| matches!(scenario.division, Division::Processes(_))) {
         let times = [1, 2, 3].map(|part| scenario.heal_at * part / 4);
         let undisturbed = check_scenario(&scenario);

@@ -1,4 +1,4 @@
-//! Mutations fit the sources: a patch that does not apply plants no bug.
+//! All mutation patches apply to the sources: a patch that does not apply plants no bug.
 
 use std::path::Path;
 use std::process::Command;

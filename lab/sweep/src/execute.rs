@@ -1,4 +1,4 @@
-//! The execution of points on several cores.
+//! Execution of points on several cores.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -12,36 +12,36 @@ use apus_sim::experiment::Progress;
 /// A point that has run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
-    /// What came out.
+    /// Result of the point.
     pub record: Record,
-    /// How long the carrier took on this machine.
+    /// Run time of the carrier on this machine.
     pub took: Duration,
 }
 
-/// How far all is.
+/// Progress of all points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Status {
-    /// Share of the work that is done, all points being alike.
+    /// Share of the work done, with equal weight for all points.
     pub share: f64,
-    /// Points that are done.
+    /// Finished points.
     pub points: usize,
     /// Data packets that have reached their hosts.
     pub packets: u64,
 }
 
-/// What a thread has to tell.
+/// Message from a thread.
 enum News {
     Progress(usize, Progress),
     Done(usize, Box<Done>),
 }
 
-/// Runs these points of a plan in `jobs` threads: several points at the same time, and if there are fewer points than threads, each
-/// in several of them. `done` gets each record as soon as it is available, `watch`
-/// learns from time to time how far all is.
+/// Runs these points of a plan in `jobs` threads: several points at the same time, and if there are
+/// fewer points than threads, each in several threads. `done` is called with each record as soon as
+/// it is available, `watch` with the progress from time to time.
 ///
 /// # Errors
 ///
-/// What `done` says; points that run are run to their end, and no other one begins.
+/// The error of `done`; running points are completed, and no further point is started.
 pub fn execute<E>(
     plan: &Plan,
     points: &[&Point],
@@ -84,7 +84,8 @@ pub fn execute<E>(
     })
 }
 
-/// Runs points, each in `threads` threads, until there are none left. Takes the sender, so that the news end when all threads have.
+/// Runs points, each in `threads` threads, until all have been started. Takes the sender, so that
+/// the channel closes when all threads have ended.
 #[expect(clippy::needless_pass_by_value, reason = "the sender has to end with the thread")]
 fn work(
     plan: &Plan,

@@ -1,8 +1,8 @@
 //! Sweeps: many experiments of the simulator, on this machine or on many.
 //!
-//! A sweep is a [`Plan`]: the same experiment with several loads, workloads, topologies, parameters and
-//! seeds. Each of its points is one [`Experiment`](apus_sim::Experiment), a pure function of its configuration
-//! and seed, so points may run anywhere and in any order:
+//! A sweep is a [`Plan`]: the same experiment with several loads, workloads, topologies, parameters
+//! and seeds. Each of its points is one [`Experiment`](apus_sim::Experiment), a pure function of
+//! its configuration and seed, so points can run anywhere and in any order:
 //!
 //! ```text
 //!   Options ─▶ Plan ─▶ points ─▶ Shard ─▶ execute ─▶ Record ─▶ lines ─▶ merge ─▶ report
@@ -11,8 +11,9 @@
 //!
 //! # Invariants
 //!
-//! - **SWEEP-1** Equal options give equal plans with equal names, in any process; a name belongs to one plan.
-//! - **SWEEP-2** A record depends neither on the machine nor on the time of its run.
+//! - **SWEEP-1** Equal options give equal plans with equal names, in any process; a name belongs to
+//!   one plan.
+//! - **SWEEP-2** A record does not depend on the machine or the time of its run.
 
 mod execute;
 mod merge;

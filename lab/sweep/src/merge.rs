@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use super::record::Record;
 use apus_report::lines::{LinesError, read};
 
-/// Why shards are not one result.
+/// Reason why files do not form one result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// A file holds something else.
+    /// A file does not hold points.
     #[error(transparent)]
     Lines(#[from] LinesError),
-    /// No file holds a point.
+    /// All files are empty.
     #[error(
         "no file holds a point of a sweep; name files that `apus-lab sim run --out` has written"
     )]
@@ -41,17 +41,17 @@ pub enum MergeError {
         /// The files that contradict each other.
         files: [PathBuf; 2],
     },
-    /// A point is in none of the files.
+    /// Points that no file contains.
     #[error("{} of {of} points are missing: {}", .missing.len(), first(.missing))]
     Missing {
         /// The points.
         missing: Vec<u32>,
-        /// The number of points of the plan.
+        /// Number of points in the plan.
         of: u32,
     },
 }
 
-/// Returns the first of many numbers.
+/// Formats the first of many numbers.
 fn first(numbers: &[u32]) -> String {
     const SHOWN: usize = 20;
     let shown: Vec<String> = numbers.iter().take(SHOWN).map(ToString::to_string).collect();
@@ -59,11 +59,12 @@ fn first(numbers: &[u32]) -> String {
     shown.join(", ") + more
 }
 
-/// Returns all records of a plan, from files that hold parts of it. A point may be in several of them.
+/// Returns all records of a plan, from files that hold parts of it. A point may be in several
+/// files.
 ///
 /// # Errors
 ///
-/// The files hold something else, belong to different plans, contradict each other, or lack points.
+/// The files do not hold points, belong to different plans, contradict each other, or lack points.
 pub fn merge(files: &[PathBuf]) -> Result<Vec<Record>, MergeError> {
     let mut all: BTreeMap<u32, (Record, &Path)> = BTreeMap::new();
     let mut plan: Option<(String, u32, &Path)> = None;

@@ -17,30 +17,33 @@ use apus_sim::preset;
 use apus_sim::processor::{Costs, Processor};
 use apus_sim::topology::Shape;
 
-/// Most messages of a run, and of its warm-up. Source: ours; all messages of a run are numbered with 32 bits,
-/// and those that keep the fabric busy at the end are several times as many as count.
+/// Maximum number of messages of a run, and of its warm-up. Chosen by us: all messages of a run are
+/// numbered with 32 bits, and the messages that keep the fabric busy at the end are several times
+/// as many as the measured ones.
 pub const MOST_MESSAGES: u32 = 500_000_000;
-/// Most runs of one setting. Source: ours, as for every experiment.
+/// Maximum number of runs of one setting. Chosen by us, as for every experiment.
 const MOST_RUNS: u32 = 1_000;
-/// Most processes of a host. Chosen by us: more than a host has cores for.
+/// Maximum number of processes of a host. Chosen by us: more than a host has cores for.
 const MOST_PROCESSES: u32 = 64;
 
-/// Run messages of a workload through a simulated fabric, beside published figures
+/// Run messages of a workload through a simulated fabric, next to published figures
 ///
-/// Hosts hand messages over at random instants (Poisson) whether or not earlier ones are done, at the rate at
-/// which the links of the fabric carry the given load. Slowdown is the time that a message took divided by the
-/// best possible one on an idle fabric. Without options this is the set-up of the Homa paper (SIGCOMM
-/// 2018): 144 hosts in 9 racks, 4 spines, links of 10 and 40 Gbit/s, W4 at 80 % load.
+/// Hosts submit messages at random instants (Poisson) whether or not earlier messages have
+/// completed, at the rate that loads the links of the fabric as given. Slowdown is the time that a
+/// message took divided by the best possible time on an idle fabric. Without options this is the
+/// set-up of the Homa paper (SIGCOMM 2018): 144 hosts in 9 racks, 4 spines, links of 10 and 40
+/// Gbit/s, W4 at 80 % load.
 ///
-/// A load that the transport cannot sustain has no slowdowns: queues grow for as long as messages come.
-/// Such a run says so instead of printing numbers (in JSON they are null, and `steady` is false); that is a
-/// result, and the exit status is 0.
+/// A load that the transport cannot sustain has no slowdowns: queues grow for as long as messages
+/// arrive. Such a run reports this instead of numbers (in JSON they are null, and `steady` is
+/// false); that is a result, and the exit status is 0.
 ///
-/// Lists with commas span a sweep: every combination of workload, load, topology, parameter, transport and
-/// seed is a point of its own, a pure function of its options. `--out` keeps one line per point and
-/// runs only what the file lacks. With `--out`, a process that was started as one of many runs its
-/// share of the points: `--shard I/N`, or what Slurm arrays, Kubernetes indexed jobs and MPI say in the
-/// environment. `apus-lab sim merge` puts the files together.
+/// Lists with commas span a sweep: every combination of workload, load, topology, parameter,
+/// transport and seed is a separate point, a pure function of its options. `--out` keeps one line
+/// per point and runs only the points that the file lacks. With `--out`, a process that was started
+/// as one of many runs its share of the points: `--shard I/N`, or the shard that Slurm arrays,
+/// Kubernetes indexed jobs and MPI name in the environment. `apus-lab sim merge` combines the
+/// files.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(after_help = "Examples:
   apus-lab sim run
@@ -55,17 +58,18 @@ pub struct Options {
     /// Configuration of apus. The fabric is the paper's either way, unless options change it
     #[arg(long, value_name = "NAME", default_value = "sigcomm18")]
     pub preset: Preset,
-    /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose lines
-    /// are `SIZE SHARE`, the share of the messages up to that size. The smallest size is 8 bytes or more, in which a
-    /// simulated message has its number
+    /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose
+    /// lines are `SIZE SHARE`, the share of the messages up to that size. The smallest size is at
+    /// least 8 bytes, which hold the number of a simulated message
     #[arg(long = "workload", value_name = "WORKLOAD", value_delimiter = ',', default_value = "w4")]
     pub workloads: Vec<Workload>,
     /// Cut longer messages to this length, 8 bytes or more [default: no message is cut]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes, allow_hyphen_values = true)]
     pub longest: Option<u64>,
-    /// Share of the links to hosts (of those between racks and spines, if they have less room, and with --host-rate
-    /// also of the processors) that is busy with the messages and all that belongs to them, headers and grants
-    /// included: above 0 and up to 1. Computed for what apus needs; all transports get the same messages
+    /// Share of time that the links to hosts (or the links between racks and spines, if they have
+    /// less room, and with --host-rate also the processors) are busy with the messages and their
+    /// overhead, headers and grants included: above 0 and up to 1. Computed for apus; all
+    /// transports get the same messages
     #[arg(
         long = "load",
         value_name = "SHARE",
@@ -85,16 +89,17 @@ pub struct Options {
     /// Transports. Several carry the same messages and are compared
     #[arg(long = "transport", value_name = "NAME", value_delimiter = ',', default_value = "apus")]
     pub transports: Vec<Transport>,
-    /// Processes of each host, 1 to 64; several numbers are compared. A message is between the same process of two hosts. What
-    /// they send waits in the queue of the interface, first in, first out. With several processes, `apus-apart` runs beside
-    /// `apus`: the same, but they know nothing of each other [default: one transport, which gives a packet to the
+    /// Processes of each host, 1 to 64; several numbers are compared. A message is between the same
+    /// process of two hosts. Outgoing packets wait in the queue of the interface, first in, first
+    /// out. With several processes, `apus-apart` runs in addition to `apus`: the same, but without
+    /// shared state between processes [default: one transport, which passes a packet to the
     /// interface when the link is free]
     #[arg(long, value_name = "NUMBER", value_delimiter = ',', allow_negative_numbers = true)]
     pub processes: Vec<u32>,
     /// A parameter of apus, instead of the preset's value; several values are compared
     #[arg(long = "param", value_name = "NAME=VALUE[,VALUE]")]
     pub parameters: Vec<Axis>,
-    /// Seed of everything random: the same seed draws the same messages
+    /// Seed of all random numbers: the same seed draws the same messages
     #[arg(
         long = "seed",
         value_name = "NUMBER",
@@ -103,18 +108,19 @@ pub struct Options {
         allow_negative_numbers = true
     )]
     pub seeds: Vec<u64>,
-    /// Runs of each setting, 1 to 1000, with this seed and those after it; results are the median, the
-    /// least and the greatest. One run is exact for its seed: more of them show how much of a figure is
-    /// chance
+    /// Runs of each setting, 1 to 1000, with this seed and the following seeds; results are the
+    /// median, the least and the greatest. One run is exact for its seed: more runs show how much
+    /// of a figure is chance
     #[arg(long, value_name = "RUNS", default_value_t = 1, allow_negative_numbers = true)]
     pub runs: u32,
-    /// Messages that are handed over during the measurement [default: as many as make 25 million packets,
-    /// 2000 to 3000000]; messages delivered meanwhile count. The more, the steadier: a p99 needs hundreds
-    /// of messages in its bin
+    /// Messages submitted during the measurement [default: enough for 25 million packets, 2000 to
+    /// 3000000]; messages delivered meanwhile count. More messages give steadier figures: a p99
+    /// needs hundreds of messages in its bin
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     pub messages: Option<u32>,
-    /// Messages before those, until queues have their steady length [default: as many]. With too few,
-    /// long messages look faster than they are: those of W4 take a fifth of a second
+    /// Messages before the measurement, until queues have their steady length [default: the same
+    /// number]. With too few, long messages look faster than they are: long messages of W4 take a
+    /// fifth of a second
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     pub warm_up: Option<u32>,
     /// The fabric, except for its shape.
@@ -123,12 +129,12 @@ pub struct Options {
     /// Senders and receivers: `uniform`, or `incast=N`, N hosts to one at the same moment
     #[arg(long, value_name = "PATTERN", default_value = "uniform")]
     pub pattern: Pattern,
-    /// What receivers answer: `none` (one-way messages, as in the paper), `echo` (request and response), or the bytes of each
-    /// response
+    /// Response of receivers: `none` (one-way messages, as in the paper), `echo` (request and
+    /// response), or the bytes of each response
     #[arg(long, value_name = "ANSWER", default_value = "none")]
     pub answer: Answer,
-    /// Software of the hosts of apus. With `kernel`, longer messages are cut to 1000000 bytes. The model shows
-    /// how the two work together, not how fast the module is
+    /// Software of the hosts of apus. With `kernel`, longer messages are cut to 1000000 bytes. The
+    /// model shows how the two work together, not how fast the module is
     #[arg(long, value_name = "MODEL", default_value = "apus")]
     pub peer_model: PeerModel,
     /// The processors of the hosts.
@@ -139,27 +145,27 @@ pub struct Options {
 /// The processors of the hosts.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub struct Processors {
-    /// Rate at which the processor of a host carries full-size packets in each direction at the same
-    /// time, in bits on the wire [default: packets take no time]. Each packet costs time: at 10gbit, a
-    /// full-size one 410 ns to receive and 820 ns to send, half of it for the packet, whatever its length,
-    /// and half in proportion to its bytes. What has arrived waits in a socket buffer. Where processors are
-    /// busy for longer than links, `--load` is the share of the time in which they are busy with the
-    /// messages. The oracle has no processors
+    /// Rate at which the processor of a host carries full-size packets in each direction at the
+    /// same time, in bits on the wire [default: packets take no time]. Each packet costs time: at
+    /// 10gbit, a full-size packet takes 410 ns to receive and 820 ns to send, half of it for the
+    /// packet, whatever its length, and half in proportion to its bytes. Packets that have arrived
+    /// wait in a socket buffer. Where processors are busier than links, `--load` is the share of
+    /// time that they are busy with the messages. The oracle has no processors
     #[arg(long, value_name = "RATE", value_parser = units::rate, allow_hyphen_values = true)]
     pub host_rate: Option<Rate>,
-    /// Bytes on the wire of the packets that wait for a host's processor; further ones are dropped
-    /// [default: 4MB]. Needs --host-rate
+    /// Bytes on the wire of the packets that wait for a host's processor; further packets are
+    /// dropped [default: 4MB]. Needs --host-rate
     #[arg(long, value_name = "BYTES", value_parser = units::bytes, requires = "host_rate", allow_hyphen_values = true)]
     pub socket_buffer: Option<u64>,
-    /// Stop the processor of the last host for this time once, after a quarter of the measurement, up to 1s.
-    /// Needs --host-rate
+    /// Stop the processor of the last host for this time once, after a quarter of the measurement,
+    /// up to 1s. Needs --host-rate
     #[arg(long, value_name = "TIME", value_parser = units::time, requires = "host_rate", allow_hyphen_values = true)]
     pub stall: Option<Nanos>,
 }
 
 impl Processors {
-    /// Returns the processor of a host; `None` if packets take no time. `full_bytes` is the length of a full-size packet
-    /// on the wire.
+    /// Returns the processor of a host; `None` if packets take no time. `full_bytes` is the length
+    /// of a full-size packet on the wire.
     #[must_use]
     pub fn processor(&self, full_bytes: u32) -> Option<Processor> {
         let costs = Costs::at_rate(self.host_rate?, full_bytes);
@@ -179,8 +185,9 @@ pub struct Fabric {
     /// Rate of the links between racks and spines [default: 40gbit]
     #[arg(long, value_name = "RATE", value_parser = units::rate, allow_hyphen_values = true)]
     pub fabric_link: Option<Rate>,
-    /// Give the links between racks and spines together the RATIOth part of what the hosts of a rack can send, instead of
-    /// --fabric-link: 0.01 to 1000. With 2 the core limits what the fabric carries, and --load is the load of the core
+    /// Give the links between racks and spines, in total, the RATIOth part of the link rates of a
+    /// rack's hosts, instead of --fabric-link: 0.01 to 1000. With 2 the core limits what the fabric
+    /// carries, and --load is the load of the core
     #[arg(
         long,
         value_name = "RATIO",
@@ -191,28 +198,31 @@ pub struct Fabric {
     /// Delay from a packet's last bit at a switch to its place in the next queue [default: 250ns]
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub switch_delay: Option<Nanos>,
-    /// Delay of the software of a host, two thirds on the way out and one third on the way in [default: 1500ns]
+    /// Delay of the software of a host, two thirds on transmission and one third on reception
+    /// [default: 1500ns]
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub host_delay: Option<Nanos>,
     /// Propagation delay of each link [default: 0ns]
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub propagation: Option<Nanos>,
-    /// Additional delay on the links between rack number R and the spines, times R, so that round-trip times differ
-    /// [default: 0ns]
+    /// Additional delay on the links between rack number R and the spines, times R, so that
+    /// round-trip times differ [default: 0ns]
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub per_rack_delay: Option<Nanos>,
     /// Spreading of packets over the spines: each through a random one (`packet`), or all
     /// packets between the same process of two hosts through the same one (`flow`)
     #[arg(long, value_name = "HOW", default_value = "packet")]
     pub spreading: Spreading,
-    /// Buffers of switches: `per-port=BYTES`, `per-port=TIME` (what the port's link carries in it, like 40us),
-    /// `shared=BYTES` for each switch, or `unlimited`; packets beyond are dropped
+    /// Buffers of switches: `per-port=BYTES`, `per-port=TIME` (the bytes that the port's link
+    /// carries in it, like 40us), `shared=BYTES` for each switch, or `unlimited`; packets beyond
+    /// are dropped
     #[arg(long, value_name = "BUFFER", default_value = "unlimited")]
     pub buffer: Buffers,
-    /// Bytes that wait at an output to a host when its packets begin to be marked, for dctcp; outputs to
-    /// spines mark in proportion to their rate, and for sird and for apus with `marked_incoming` only those between racks and
-    /// spines do [default: 8 packets at 10gbit, with which DCTCP is at its best in this fabric; its paper has 65; for sird 1.25
-    /// times what a link carries in a round-trip time]
+    /// Queue length in bytes from which an output to a host marks packets, for dctcp; outputs to
+    /// spines mark in proportion to their rate, and for sird and for apus with `marked_incoming`
+    /// only outputs between racks and spines mark [default: 8 packets at 10gbit, the best value for
+    /// DCTCP in this fabric (its paper has 65); for sird 1.25 times the bytes that a link carries
+    /// in a round-trip time]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes, allow_hyphen_values = true)]
     pub mark_at: Option<u64>,
 }
@@ -238,7 +248,8 @@ impl Fabric {
         delays.propagation = self.propagation.unwrap_or(delays.propagation);
         delays.per_rack = self.per_rack_delay.unwrap_or(delays.per_rack);
         if let Some(both) = self.host_delay {
-            // As in the paper's set-up: software and interface on the way out, software on the way in.
+            // As in the paper's set-up: software and interface on transmission, software on
+            // reception.
             delays.host_in = both / 3;
             delays.host_out = both - delays.host_in;
         }
@@ -246,7 +257,7 @@ impl Fabric {
     }
 }
 
-/// The source of the configuration of apus.
+/// Source of the configuration of apus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
     /// As the paper configures Homa for each workload
@@ -260,21 +271,22 @@ pub enum Preset {
 pub enum Transport {
     /// The protocol that ships
     Apus,
-    /// Apus whose processes of a host know nothing of each other; needs --processes
+    /// Apus without shared state between a host's processes; needs --processes
     ApusApart,
-    /// Homa as it is published: apus without sender-informed grants (`informed_incoming` 0) and without a limit for
-    /// incasts (`incast_unsched_bytes` 0), deaf to marks (`marked_incoming` 0)
+    /// Homa as published: apus without sender-informed grants (`informed_incoming` 0), without a
+    /// limit for incasts (`incast_unsched_bytes` 0), and without reaction to marks
+    /// (`marked_incoming` 0)
     Homa,
-    /// DCTCP as Linux has it
+    /// DCTCP as in Linux
     Dctcp,
-    /// SIRD as it is published: receivers pace credit, and limit that of senders who are busy; loses no packet, so buffers are
-    /// unlimited
+    /// SIRD as published: receivers pace credit, and limit the credit of busy senders; has no loss
+    /// recovery, so buffers are unlimited
     Sird,
-    /// One scheduler that knows all messages: a lower bound, not a transport
+    /// One scheduler with global knowledge: a lower bound, not a transport
     Oracle,
 }
 
-/// The software of the hosts of [`Transport::Apus`].
+/// Software of the hosts of [`Transport::Apus`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PeerModel {
     /// apus on all hosts
@@ -283,7 +295,7 @@ pub enum PeerModel {
     Kernel,
 }
 
-/// The values of one parameter of apus: `NAME=V1,V2`.
+/// Values of one parameter of apus: `NAME=V1,V2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The parameter.
@@ -298,7 +310,7 @@ pub struct Axis {
 pub struct OptionsError {
     /// Name of the option, like `load`.
     pub option: &'static str,
-    /// What is wrong, and a value that would be right.
+    /// Description of the problem, with a valid value.
     pub problem: String,
 }
 
@@ -309,17 +321,17 @@ impl OptionsError {
 }
 
 impl Options {
-    /// Data packets of the window of measurement, without `messages`. Source: ours; with W4 at
-    /// 80 % load the longest messages need half a second of the fabric's time to get into their steady state,
-    /// and a p99 of them some hundreds of messages.
+    /// Data packets of the measurement, without `messages`. Chosen by us: with W4 at 80 % load the
+    /// longest messages need half a second of the fabric's time to reach their steady state, and
+    /// their p99 needs some hundreds of messages.
     pub const ENOUGH_PACKETS: f64 = 2.5e7;
-    /// Bounds of the messages that follow from it.
+    /// Bounds of the resulting number of messages.
     const ENOUGH_MESSAGES: (f64, f64) = (2e3, 3e6);
 
-    /// How messages are cut into packets.
+    /// Division of messages into packets.
     pub(super) const PACKETS: PacketOverhead = PacketOverhead::UDP_OVER_ETHERNET;
 
-    /// Messages in the window of measurement, and those before them.
+    /// Returns the number of messages during the measurement and of those before it.
     pub(super) fn messages_of(&self, workload: &Workload) -> (u32, u32) {
         let messages = self.messages.unwrap_or_else(|| {
             let payload = f64::from(Self::PACKETS.payload);
@@ -331,11 +343,12 @@ impl Options {
         (messages, self.warm_up.unwrap_or(messages))
     }
 
-    /// Returns the workload as all hosts can carry it: longer messages than `longest`, and than the Linux module takes, are cut.
+    /// Returns the workload that all hosts can carry: messages longer than `longest`, or than the
+    /// Linux module accepts, are cut.
     ///
     /// # Errors
     ///
-    /// All of them are longer.
+    /// All messages are longer.
     pub(super) fn carried(&self, workload: &Workload) -> Result<Workload, OptionsError> {
         let workload = match self.longest {
             Some(longest) => workload.clone().truncated(longest as u32),
@@ -353,8 +366,8 @@ impl Options {
         Ok(workload.truncated(LONGEST))
     }
 
-    /// Returns the transports whose hosts have this number of processes. With several, apus runs without what they know of each other
-    /// as well.
+    /// Returns the transports whose hosts have this number of processes. With several processes,
+    /// apus also runs without their shared state.
     pub(super) fn carriers(&self, processes: Option<u32>) -> Vec<Transport> {
         let has_several = processes.is_some_and(|processes| processes > 1);
         let mut all = self.transports.clone();
@@ -383,11 +396,11 @@ impl Options {
         }
     }
 
-    /// Whether each value is in its range and all of them fit together.
+    /// Checks that each value is in its range and that the values are compatible.
     ///
     /// # Errors
     ///
-    /// Names the first one that is not, and a value that would be.
+    /// The first invalid value, with a valid one.
     pub fn check(&self) -> Result<(), OptionsError> {
         let require = |good: bool, option, problem: &str| {
             if good { Ok(()) } else { Err(OptionsError::new(option, problem)) }
@@ -516,7 +529,8 @@ impl Options {
         Ok(())
     }
 
-    /// A value that is given twice is a slip of the pen: its points would only take time.
+    /// Rejects a value that is given twice: it must be a mistake, and its points would only take
+    /// time.
     fn check_repeats(&self) -> Result<(), OptionsError> {
         let twice = |option, values: Vec<String>| {
             let mut seen = std::collections::BTreeSet::new();

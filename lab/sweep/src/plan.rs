@@ -16,11 +16,11 @@ use apus_sim::sird;
 use apus_sim::topology::Shape;
 use apus_workload::units;
 
-/// All points of a sweep, in order: the seed changes fastest, then the transport, then parameters, topology,
-/// load and workload.
+/// All points of a sweep, in order: the seed changes fastest, then the transport, then parameters,
+/// topology, load and workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Sixteen hexadecimal digits that stand for all experiments of the plan and for the program that
+    /// Sixteen hexadecimal digits that identify all experiments of the plan and the program that
     /// runs them: its version and commit.
     pub name: String,
     /// Its points.
@@ -34,20 +34,22 @@ pub struct Point {
     pub index: u32,
     /// The transport.
     pub transport: Transport,
-    /// What the point has in common with those that differ in transport and seed alone, for readers.
+    /// Configuration for readers, without transport and seed.
     pub config: Map<String, Value>,
-    /// What runs.
+    /// The experiment.
     pub experiment: Experiment,
 }
 
-/// Most points of a plan. Source: ours; a month of machine time, and a slip of the pen more often than not.
+/// Maximum number of points in a plan. Chosen by us: a month of machine time, and probably a
+/// mistake.
 const MOST_POINTS: usize = 100_000;
-/// Pairs of hosts up to which all are made known to each other before the load begins. Source: ours; more
-/// would take longer than most experiments.
+/// Maximum number of host pairs that exchange first contacts before the load starts. Chosen by us:
+/// more would take longer than most experiments.
 const MOST_GREETINGS: u64 = 300_000;
 
-/// Full packets that wait at 10 Gbit/s when packets begin to be marked; in proportion beyond.
-/// Source: lab ADR 4, where DCTCP is at its best with this; its paper has 65, for hosts that burst.
+/// Queue length, in full packets, from which packets are marked at 10 Gbit/s; in proportion at
+/// higher rates. Source: lab ADR 4, where this value is the best for DCTCP; its paper has 65, for
+/// hosts that burst.
 const MARKED_FROM: u64 = 8;
 
 impl Plan {
@@ -55,7 +57,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// An option has a value that cannot be, or there are too many points.
+    /// An option has an impossible value, or there are too many points.
     pub fn new(options: &Options) -> Result<Self, OptionsError> {
         options.check()?;
         let lists = [
@@ -168,7 +170,8 @@ impl Setting<'_> {
             Carrier::Sird(config) => fabric.mark_at.or(Some(config.marking_threshold)),
             _ => Some(self.mark_at()),
         };
-        // A receiver of apus or SIRD knows about its own link.
+        // Receivers of apus and SIRD schedule their own links, so marks are needed only in the
+        // core.
         fabric.only_core_marks = !matches!(carrier, Carrier::Dctcp(_));
         Experiment {
             fabric,
@@ -194,14 +197,14 @@ impl Setting<'_> {
         sird::Config::new(&self.options.fabric.settings(self.shape).topology, Options::PACKETS)
     }
 
-    /// Returns the bytes that wait at an output to a host when packets begin to be marked.
+    /// Returns the queue length in bytes from which an output to a host marks packets.
     fn mark_at(&self) -> u64 {
         let fabric = &self.options.fabric.settings(self.shape);
         let rate = fabric.topology.host_rate.mbps();
         fabric.mark_at.unwrap_or(MARKED_FROM * dctcp::FULL_FRAME * rate.max(10_000) / 10_000)
     }
 
-    /// Returns whether all pairs of hosts are made known to each other first.
+    /// Returns whether all pairs of hosts exchange first contacts.
     fn greets(&self) -> bool {
         let hosts = u64::from(self.shape.hosts());
         hosts * (hosts - 1) <= MOST_GREETINGS
@@ -265,7 +268,7 @@ impl Setting<'_> {
     }
 }
 
-/// Returns the configuration of Homa as it is published: `config` without what apus adds.
+/// Returns the configuration of published Homa: `config` without the additions of apus.
 fn homa(config: &Config) -> Result<Config, OptionsError> {
     let builder =
         config.to_builder().informed_incoming(0).incast_unsched_bytes(0).marked_incoming(0);
@@ -276,7 +279,7 @@ fn wrong(error: &apus_proto::ConfigError) -> OptionsError {
     OptionsError::new("param", format!("{error}; try --param max_overcommit=7"))
 }
 
-/// Returns the parameters that differ from those of apus as it ships.
+/// Returns the parameters that differ from the shipped configuration of apus.
 fn unlike_shipped(config: &Config) -> Map<String, Value> {
     let values = |config: &Config| match serde_json::to_value(config) {
         Ok(Value::Object(values)) => values,
@@ -291,7 +294,7 @@ fn name(points: &[Point]) -> String {
     let mut hash = Sha256::new();
     hash.update(format!("apus {} {COMMIT}\n", env!("CARGO_PKG_VERSION")));
     for point in points {
-        // Everything that decides a run is in the experiment, and all of it in its text.
+        // All inputs of a run are in the experiment, and all of the experiment is in its text.
         hash.update(format!("{} {:?}\n", point.index, point.experiment));
     }
     hash.finalize()[..8].iter().fold(String::new(), |mut name, byte| {
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn all_carry_the_same_messages() {
+    fn all_transports_carry_the_same_messages() {
         let plan = Plan::new(&options()).unwrap();
         let (first, other) = (&plan.points[0].experiment, &plan.points[9].experiment);
         assert_ne!(first.carrier, other.carrier);
@@ -334,7 +337,7 @@ mod tests {
         assert_eq!(other.fabric.mark_at, Some(8 * 1_538));
     }
 
-    /// SIRD marks in the core alone, by its own threshold unless one is given.
+    /// SIRD marks in the core alone, by its own threshold unless another is given.
     #[test]
     fn sird_has_its_own_threshold() {
         let mut options = Options { transports: vec![Transport::Sird], ..options() };
@@ -346,7 +349,8 @@ mod tests {
         assert_eq!(fabric(&options).mark_at, Some(20_000));
     }
 
-    /// What others carry is the same; only apus has other hosts beside it, and speaks their profile.
+    /// The other transports are unaffected; only apus has hosts with the module as peers, and uses
+    /// their profile.
     #[test]
     fn every_second_host_may_run_the_linux_module() {
         let workloads = vec!["20000".parse().unwrap()];
@@ -387,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn impossible_values_are_named() {
         let error = |options: &Options| Plan::new(options).unwrap_err().to_string();
         let fits = |options: Options, part: &str| {
             let error = error(&options);
@@ -419,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn large_fabrics_are_not_greeted() {
+    fn large_fabrics_have_no_first_contacts() {
         let shapes = vec!["9x16x4".parse().unwrap(), "100x100x4".parse().unwrap()];
         let plan = Plan::new(&Options { shapes, ..Options::default() }).unwrap();
         let first_contact: Vec<bool> =

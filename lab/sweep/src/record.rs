@@ -1,7 +1,7 @@
-//! Records: what is kept of a run.
+//! Records: the stored results of a run.
 //!
-//! A record has the figures that are compared with published ones, in the units of the publications (KB is 1000
-//! bytes), with five significant digits.
+//! A record has the figures for comparison with publications, in the units of the publications (KB
+//! is 1000 bytes), with five significant digits.
 
 use apus_report::result::rounded;
 use serde::{Deserialize, Serialize};
@@ -36,23 +36,23 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
-    /// Share of the bytes handed over by which the backlog grew.
+    /// Growth of the backlog, as a share of the submitted bytes.
     pub growth: f64,
-    /// The part of that which a sustained load may have.
+    /// Growth that is permitted for a sustained load.
     pub allowed_growth: f64,
-    /// Slowdowns, relative to an idle fabric; `None` if the run found no steady state.
+    /// Slowdowns, relative to an idle fabric; `None` if the run did not reach a steady state.
     pub slowdown: Option<Slowdown>,
     /// Lengths of queues; `None` for a transport without queues.
     pub queues: Option<Queues>,
     /// Share of the links to hosts that was busy.
     pub achieved_load: f64,
-    /// Share of the time for which links to hosts idled although receivers withheld grants.
+    /// Share of time that links to hosts were idle although receivers withheld grants.
     pub wasted: f64,
     /// Share of the bytes on links to hosts by priority level, from 0.
     pub level_shares: [f64; 8],
-    /// Messages that were delivered in the window of measurement.
+    /// Messages delivered during the measurement.
     pub messages: u64,
-    /// Messages that failed in it.
+    /// Messages that failed during the measurement.
     pub failed: u64,
     /// Data packets of the whole run.
     pub packets: u64,
@@ -60,21 +60,21 @@ pub struct Figures {
     pub dropped: u64,
     /// Packets marked by switches.
     pub marked: u64,
-    /// Payload of the delivered messages (and responses, if they are echoed), in Gbit/s that each host received on
-    /// average.
+    /// Payload of the delivered messages (and responses, if they are echoed), in Gbit/s that each
+    /// host received on average.
     pub goodput: f64,
-    /// Share of the time for which processors of hosts were busy; `None` without processors.
+    /// Share of time that processors of hosts were busy; `None` without processors.
     pub processor_load: Option<f64>,
-    /// Milliseconds from the end of a stall until the backlog was not longer than before; `None` without a stall, or if
-    /// that did not happen.
+    /// Milliseconds from the end of a stall until the backlog was as short as before; `None`
+    /// without a stall or without a recovery.
     pub recovery_ms: Option<f64>,
-    /// What was sent again; `None` for transports that do not count it.
+    /// Retransmissions; `None` for transports that do not count them.
     pub recovery: Option<Recovery>,
     /// Duration of the run in the fabric's time, in milliseconds.
     pub simulated_ms: f64,
 }
 
-/// What the hosts sent again, and why.
+/// Retransmissions of the hosts, and their causes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recovery {
@@ -110,9 +110,9 @@ pub struct Slowdown {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bin {
-    /// The percentile of the messages that the bin closes.
+    /// Percentile of the messages where the bin ends.
     pub percentile: f64,
-    /// Its longest messages, in bytes.
+    /// Size of its longest messages in bytes.
     pub upto: u32,
     /// Messages in it.
     pub count: u64,
@@ -140,7 +140,7 @@ pub struct Queues {
 pub struct Queue {
     /// Mean over time and ports.
     pub mean: f64,
-    /// The longest of any port.
+    /// Maximum over ports.
     pub max: f64,
 }
 

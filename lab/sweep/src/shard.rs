@@ -1,7 +1,7 @@
 //! Shards: the part of a plan that runs here.
 //!
-//! Point `p` belongs to shard `i` of `n` if `p % n == i`. A launcher of many processes sets variables that say which one
-//! a process is; there is no other scheduling:
+//! Point `p` belongs to shard `i` of `n` if `p % n == i`. A launcher of many processes sets
+//! variables with the number of each process; there is no other scheduling:
 //!
 //! | started by | which | of how many |
 //! |---|---|---|
@@ -24,45 +24,46 @@ pub struct Shard {
     count: u32,
 }
 
-/// What was said about the part that runs here.
+/// Choice of the part that runs here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This one.
+    /// This shard.
     This(Shard),
-    /// The shard that the environment names, of this number of shards; `None`: of the number that it names.
+    /// The shard named by the environment, of this number of shards; `None`: of the number in the
+    /// environment.
     Environment(Option<u32>),
 }
 
-/// Why it is not known which part runs here.
+/// Reason why the part that runs here is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
-    /// The text is no shard.
+    /// The text is not a shard.
     #[error("`{0}` is no shard: write I/N with I below N, like 0/4, or auto, or auto/N")]
     Syntax(String),
-    /// A variable of the environment holds no number, or one that cannot be.
+    /// A variable of the environment does not hold a number, or holds an impossible one.
     #[error("{name} is `{value}` in the environment: {problem}; say which shard it is, like 0/4")]
     Variable {
         /// The variable.
         name: &'static str,
         /// Its value.
         value: String,
-        /// What is wrong.
+        /// Description of the problem.
         problem: &'static str,
     },
-    /// The environment says which shard it is, and not of how many.
+    /// The environment has the number of the shard, but not the count of shards.
     #[error(
         "{0} is set in the environment, and nothing says how many there are; write auto/N, or 0/1 for everything"
     )]
     Count(&'static str),
-    /// The environment says nothing.
+    /// The environment does not name a shard.
     #[error(
         "no variable of Slurm, Kubernetes or MPI in the environment says which shard this is; write I/N, like 0/4"
     )]
     Nothing,
 }
 
-/// Those that number parts of something, not processes that work together.
+/// Launchers that number parts of a job, not cooperating processes.
 const LAUNCHERS: [Launcher; 4] = [SLURM_ARRAY, KUBERNETES, OPEN_MPI, PMI];
 
 impl From<LauncherError> for ShardError {
@@ -77,22 +78,22 @@ impl From<LauncherError> for ShardError {
 }
 
 impl Shard {
-    /// Everything.
+    /// The whole plan.
     pub const ALL: Self = Self { index: 0, count: 1 };
 
-    /// Returns the number `index` of `count`; `None` if there is no such one.
+    /// Returns shard `index` of `count`; `None` if it does not exist.
     #[must_use]
     pub const fn new(index: u32, count: u32) -> Option<Self> {
         if index < count { Some(Self { index, count }) } else { None }
     }
 
-    /// Returns which one.
+    /// Returns the index of the shard.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.index
     }
 
-    /// Of how many.
+    /// Returns the number of shards.
     #[must_use]
     pub const fn count(self) -> u32 {
         self.count
@@ -104,11 +105,12 @@ impl Shard {
         point % self.count == self.index
     }
 
-    /// Returns the shard that the environment names, of `count` if that is given; `None` if it names none.
+    /// Returns the shard named by the environment, of `count` if given; `None` if the environment
+    /// does not name a shard.
     ///
     /// # Errors
     ///
-    /// What it says makes no sense, or does not say of how many.
+    /// The variables make no sense, or the count is missing.
     pub fn from_environment(
         environment: impl Fn(&str) -> Option<String>,
         count: Option<u32>,
@@ -123,7 +125,7 @@ impl Choice {
     ///
     /// # Errors
     ///
-    /// It is left to the environment, which does not say.
+    /// The choice is left to the environment, which does not name a shard.
     pub fn resolve(
         self,
         environment: impl Fn(&str) -> Option<String>,
@@ -169,7 +171,7 @@ mod tests {
         Shard::new(index, count).unwrap()
     }
 
-    /// Returns what a process in this environment runs.
+    /// Returns the shard of a process in this environment.
     fn found(variables: &[(&str, &str)], count: Option<u32>) -> Result<Option<Shard>, String> {
         let variable = |name: &str| {
             variables.iter().find(|(each, _)| *each == name).map(|(_, value)| (*value).to_owned())
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_say_which_shard_it_is() {
+    fn launchers_name_the_shard() {
         let slurm = [
             ("SLURM_ARRAY_TASK_ID", "7"),
             ("SLURM_ARRAY_TASK_MIN", "1"),

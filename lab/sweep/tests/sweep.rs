@@ -27,7 +27,8 @@ fn options() -> Options {
     }
 }
 
-/// Runs those points of a plan which belong to the shard and are not in the file; gives how many ran.
+/// Runs the points of a plan that belong to the shard and are not in the file; returns the points
+/// that ran.
 fn run(plan: &Plan, shard: Shard, jobs: usize, path: &Path) -> Vec<Done> {
     let mut lines = Lines::open(path, &plan.name).unwrap();
     let points: Vec<&Point> = plan
@@ -45,7 +46,8 @@ fn run(plan: &Plan, shard: Shard, jobs: usize, path: &Path) -> Vec<Done> {
     all
 }
 
-/// The file that one process writes, and those of three shards, the last of which runs two at a time.
+/// Returns the file of a single process, and the files of three shards; the last shard runs two
+/// points at a time.
 fn files(folder: &Path) -> (PathBuf, Vec<PathBuf>) {
     let plan = Plan::new(&options()).unwrap();
     let whole = folder.join("whole.jsonl");
@@ -70,11 +72,11 @@ fn shards_become_the_file_of_a_single_process() {
 }
 
 #[test]
-fn what_has_run_does_not_run_again() {
+fn finished_points_do_not_run_again() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, _) = files(folder.path());
     let before = fs::read_to_string(&whole).unwrap();
-    // As after a crash: some points are there, in any order.
+    // As after a crash: some points are present, in any order.
     let some: Vec<&str> = before.lines().skip(3).step_by(2).collect();
     fs::write(&whole, some.join("\n")).unwrap();
     let plan = Plan::new(&options()).unwrap();
@@ -97,7 +99,7 @@ fn points_of_another_sweep_are_left_alone() {
 }
 
 #[test]
-fn what_is_missing_or_contradicts_is_named() {
+fn missing_and_contradictory_points_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, parts) = files(folder.path());
     let error = merge(&parts[1..]).unwrap_err().to_string();
@@ -119,7 +121,7 @@ fn what_is_missing_or_contradicts_is_named() {
 }
 
 #[test]
-fn a_file_with_something_else_is_refused_with_its_line() {
+fn a_file_without_points_is_refused_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let (_, parts) = files(folder.path());
     let plan = Plan::new(&options()).unwrap();
@@ -168,7 +170,7 @@ fn a_sweep_has_a_page_and_charts_that_load_nothing() {
 }
 
 #[test]
-fn rows_are_named_by_transport_and_sweeps_say_what_differs() {
+fn rows_are_named_by_transport_and_by_the_differences_of_a_sweep() {
     let folder = tempfile::tempdir().unwrap();
     let plan = Plan::new(&Options {
         loads: vec![0.3],
@@ -189,9 +191,9 @@ fn rows_are_named_by_transport_and_sweeps_say_what_differs() {
     assert!(many.outcome.rows[0].get("packets_per_second").is_none(), "it did not run here");
 }
 
-/// What is published is shown beside a run in the same set-up, and only there.
+/// Published figures are shown next to a run in the same set-up, and only there.
 #[test]
-fn published_figures_are_shown_beside_their_own_set_up() {
+fn published_figures_are_shown_for_the_same_set_up_only() {
     let folder = tempfile::tempdir().unwrap();
     let few = |options: Options| {
         let plan =

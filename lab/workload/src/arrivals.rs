@@ -1,4 +1,4 @@
-//! Poisson arrivals: the instants at which messages are handed to a transport.
+//! Poisson arrivals: the submission times of messages.
 
 use std::time::Duration;
 

@@ -4,10 +4,10 @@
 
 use crate::size_distribution::SizeDistribution;
 
-/// Deviation of the last cumulative share from 1 that is accepted, for files with rounded shares.
+/// Accepted deviation of the last cumulative share from 1, for files with rounded shares.
 const ROUNDING: f64 = 1e-6;
 
-/// Reason for which a text is not a distribution.
+/// Reason why a text is not a distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdfError {
@@ -38,7 +38,7 @@ pub enum CdfError {
         /// Text in place of the share.
         text: String,
     },
-    /// A size or a share is not greater than that of the line before.
+    /// A size or a share is not greater than on the line before.
     #[error("line {line}: the {what} does not increase: {now} follows {before}")]
     NotIncreasing {
         /// Line number, from 1.

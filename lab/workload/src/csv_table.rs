@@ -2,8 +2,8 @@
 
 use serde::de::DeserializeOwned;
 
-/// Returns the rows of a CSV table. The first line names the columns; `#` begins a comment line; an empty field
-/// deserializes to `None`.
+/// Returns the rows of a CSV table. The first line names the columns; `#` starts a comment line; an
+/// empty field deserializes to `None`.
 ///
 /// # Panics
 ///

@@ -4,11 +4,11 @@
 //!
 //! - [`SizeDistribution`]: message sizes, as in the published workloads W1 to W5, of one fixed
 //!   size, or from a file. [`Workload`] is such a distribution with the name that selects it.
-//! - [`Arrivals`]: the instants at which messages are handed to the transport. They are Poisson and
-//!   never wait for the transport (open loop), so a slow transport cannot hide its own delays.
+//! - [`Arrivals`]: the submission times of messages. They are Poisson and never wait for the
+//!   transport (open loop), so a slow transport cannot hide its delays.
 //!
-//! [`PacketOverhead`] connects the two: 80 % of a link's rate corresponds to a rate of messages
-//! once the size of a message on the wire is known.
+//! [`PacketOverhead`] connects the two: the size of a message on the wire converts 80 % of a link's
+//! rate into a rate of messages.
 //!
 //! ```
 //! use apus_workload::{Arrivals, PacketOverhead, Stream, Workload, rng};
@@ -29,8 +29,8 @@
 //!
 //! # Invariants
 //!
-//! - **WORKLOAD-1**: Everything random comes from a generator that the caller seeds with [`rng`]. Equal
-//!   seeds give equal messages, on every machine and with every release.
+//! - **WORKLOAD-1**: All randomness comes from a generator that the caller seeds with [`rng`].
+//!   Equal seeds give equal messages, on every machine and with every release.
 //! - **WORKLOAD-2**: A message is at least one packet on the wire, also if its size is 0.
 
 #![forbid(unsafe_code)]

@@ -10,7 +10,7 @@ pub struct PacketOverhead {
     pub payload: u32,
     /// Bytes of every packet in addition to its payload: headers, checksums, gaps.
     pub overhead: u32,
-    /// Fewest bytes that a packet takes, overhead included.
+    /// Minimum size of a packet in bytes, overhead included.
     pub minimum: u32,
 }
 
@@ -18,7 +18,7 @@ pub struct PacketOverhead {
 /// Source: IEEE 802.3.
 const ETHERNET_FRAMING: u32 = 8 + 14 + 4 + 12;
 
-/// Fewest bytes of an Ethernet frame with preamble and gap: 64 + 8 + 12. Source: IEEE 802.3.
+/// Minimum size of an Ethernet frame with preamble and gap: 64 + 8 + 12. Source: IEEE 802.3.
 const ETHERNET_MINIMUM: u32 = 84;
 
 impl PacketOverhead {
@@ -26,8 +26,8 @@ impl PacketOverhead {
     /// and 56 bytes (a DATA packet of Homa).
     pub const UDP_OVER_ETHERNET: Self = Self::ethernet(1500, 20 + 8 + 56);
 
-    /// Returns the overhead of Ethernet with packets of at most `mtu` bytes, `headers` of which
-    /// (from the IP header on) are not payload.
+    /// Returns the overhead of Ethernet with packets of at most `mtu` bytes, including `headers`
+    /// bytes of headers (from the IP header on).
     ///
     /// # Panics
     ///
@@ -42,7 +42,8 @@ impl PacketOverhead {
         }
     }
 
-    /// Returns the bytes that a message of `size` bytes takes on the wire. An empty message is one packet (WORKLOAD-2).
+    /// Returns the bytes that a message of `size` bytes takes on the wire. An empty message is one
+    /// packet (WORKLOAD-2).
     #[must_use]
     pub fn wire_bytes(&self, size: u32) -> u64 {
         let full = size / self.payload;

@@ -5,8 +5,8 @@ use rand_pcg::Pcg64;
 
 /// Purpose of a stream of random numbers.
 ///
-/// Each purpose has a stream of its own, so that more draws for one purpose (a longer run, another
-/// load) do not change those for another.
+/// Each purpose has a separate stream, so that more draws for one purpose (a longer run, another
+/// load) do not change the draws for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Sizes of messages.
@@ -15,14 +15,14 @@ pub enum Stream {
     Arrivals,
     /// Receivers of messages.
     Destinations,
-    /// Order in which measurements are made.
+    /// Order of measurements.
     Order,
 }
 
 /// Returns the generator for one purpose of the experiment with this seed.
 #[must_use]
 pub fn rng(seed: u64, stream: Stream) -> Pcg64 {
-    // `seed_from_u64` mixes the seed, so neighbouring sums begin unrelated sequences. The factor
+    // `seed_from_u64` mixes the seed, so neighbouring sums start unrelated sequences. The factor
     // (2^64 divided by the golden ratio) separates the sums of small seeds.
     const APART: u64 = 0x9e37_79b9_7f4a_7c15;
     let purpose = match stream {

@@ -7,8 +7,8 @@ use rand::{Rng, RngExt};
 
 /// A distribution of message sizes: finitely many sizes, each with its share of the messages.
 ///
-/// Nothing is interpolated between two sizes. The published tables are step functions as well
-/// (`util/dist.cc` of the kernel module), and the mean of a step function is a plain sum.
+/// Sizes are not interpolated. The published tables are step functions as well (`util/dist.cc` of
+/// the kernel module), and the mean of a step function is a plain sum.
 ///
 /// # Invariants
 ///
@@ -31,7 +31,7 @@ struct Step {
 }
 
 impl SizeDistribution {
-    /// Returns the distribution in which every message has this size.
+    /// Returns the distribution whose messages all have this size.
     #[must_use]
     pub fn fixed(size: u32) -> Self {
         Self::from_shares(&[(size, 1.0)])
@@ -60,7 +60,7 @@ impl SizeDistribution {
         Self { steps }
     }
 
-    /// Returns the distribution in which messages longer than `limit` have the length `limit`.
+    /// Returns the distribution with messages longer than `limit` cut to `limit`.
     #[must_use]
     pub fn truncated(&self, limit: u32) -> Self {
         let kept = self.steps.partition_point(|step| step.size <= limit);
@@ -115,7 +115,8 @@ impl SizeDistribution {
         }
     }
 
-    /// Returns the share of all bytes that is in messages not larger than `size`; of the messages, if all are empty.
+    /// Returns the share of all bytes that is in messages not larger than `size`; if all messages
+    /// are empty, the share of the messages.
     #[must_use]
     pub fn bytes_up_to(&self, size: u32) -> f64 {
         if self.largest() == 0 {

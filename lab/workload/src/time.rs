@@ -1,9 +1,8 @@
 //! Simulated time, and link rates.
 //!
-//! Time is an integer number of nanoseconds since the beginning of the run. All hosts share one
-//! clock.
+//! Time is an integer number of nanoseconds since the start of the run. All hosts share one clock.
 
-/// Nanoseconds since the beginning of the run, or between two instants.
+/// Nanoseconds since the start of the run, or between two instants.
 pub type Nanos = u64;
 
 /// Nanoseconds in a microsecond.

@@ -2,7 +2,7 @@
 
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Rate, SECOND};
 
-/// Longest time that is accepted: no fixed delay of a fabric exceeds a second.
+/// Longest accepted time: no fixed delay of a fabric exceeds a second.
 const LONGEST: Nanos = SECOND;
 
 /// Parses a rate: `10gbit`, `200mbit`; without a unit, Mbit/s.

@@ -1,4 +1,4 @@
-//! Workloads by name: published ones, fixed sizes, and files.
+//! Workloads by name: published workloads, fixed sizes, and files.
 
 use std::fmt;
 use std::fs;
@@ -13,12 +13,12 @@ use crate::size_distribution::SizeDistribution;
 /// A named distribution of message sizes.
 ///
 /// Parsed from `w1` to `w5` (a published workload), a number (all messages have that size in
-/// bytes), or the path of a file. A file whose name is that of a workload or a number is selected
-/// by `./w1`.
+/// bytes), or the path of a file. A file that is named like a workload or a number is selected by a
+/// path like `./w1`.
 ///
 /// A file has one line per size: the size in bytes, white space, and the share of the messages that
 /// have this size or a smaller one. Both increase from line to line, and the last share is 1. `#`
-/// begins a comment; empty lines are ignored. [`CdfError`] lists the possible mistakes.
+/// starts a comment; empty lines are ignored. [`CdfError`] lists the possible mistakes.
 ///
 /// ```text
 /// # size  share of the messages up to this size
@@ -50,8 +50,8 @@ impl Workload {
         &self.sizes
     }
 
-    /// Returns the workload in which messages longer than `limit` bytes have the length `limit`.
-    /// The name tells whether this changes anything.
+    /// Returns the workload with messages longer than `limit` bytes cut to `limit`. The name shows
+    /// whether this changes anything.
     ///
     /// # Panics
     ///
@@ -72,7 +72,7 @@ impl fmt::Display for Workload {
     }
 }
 
-/// Reason for which a name selects no workload.
+/// Reason why a name does not select a workload.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
@@ -92,7 +92,7 @@ pub enum WorkloadError {
     File {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         source: CdfError,
     },
 }

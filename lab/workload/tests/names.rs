@@ -46,7 +46,7 @@ fn truncation_shows_in_the_name_when_it_changes_something() {
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_valid_ones() {
+fn the_error_for_an_unknown_name_lists_valid_names() {
     for name in ["w0", "w6", "w", "", "-1", "1e6", "no-such-file"] {
         let error = name.parse::<Workload>().unwrap_err().to_string();
         assert!(error.contains(&format!("`{name}`")), "{error}");

@@ -1,5 +1,5 @@
-//! Scenario: a user compares results with the literature. The workloads must be the published ones:
-//! means, quantiles and shares are those of the unreduced distributions in the reference.
+//! Scenario: a user compares results with the literature. The workloads must match the published
+//! ones: means, quantiles and shares are taken from the unreduced distributions in the reference.
 
 use apus_workload::Workload;
 
@@ -9,7 +9,7 @@ fn apart(a: f64, b: f64) -> f64 {
 }
 
 #[test]
-fn means_are_the_published_ones() {
+fn means_match_the_publication() {
     let means = [(1, 189.2), (2, 441.6), (3, 2927.7), (4, 127_797.0), (5, 2_564_690.0)];
     for (number, published) in means {
         let mean = Workload::published(number).sizes().mean();
@@ -18,7 +18,7 @@ fn means_are_the_published_ones() {
 }
 
 #[test]
-fn means_after_truncation_at_one_megabyte_are_the_published_ones() {
+fn means_after_truncation_at_one_megabyte_match_the_publication() {
     // W3's group of sizes around 1 MB is truncated as a whole: a deviation of 0.11 %.
     let means = [(1, 189.2), (2, 433.3), (3, 2423.1), (4, 60_175.0), (5, 385_316.0)];
     for (number, published) in means {
@@ -28,7 +28,7 @@ fn means_after_truncation_at_one_megabyte_are_the_published_ones() {
 }
 
 #[test]
-fn the_smallest_and_the_largest_messages_are_the_published_ones() {
+fn the_smallest_and_the_largest_messages_match_the_publication() {
     // The smallest size of W4 (53) belongs to a group whose mean is 66.
     let ends = [
         (1, 8, 100_000),
@@ -45,7 +45,7 @@ fn the_smallest_and_the_largest_messages_are_the_published_ones() {
 }
 
 #[test]
-fn quantiles_are_near_the_published_ones() {
+fn quantiles_are_near_the_publication() {
     // Rows of docs/reference/workloads.md, *Quantiles*: fraction, then the size of W1 to W5. A
     // group's mean represents sizes up to about a fifth around it.
     let rows = [
@@ -68,10 +68,10 @@ fn quantiles_are_near_the_published_ones() {
 }
 
 #[test]
-fn shares_of_messages_and_bytes_are_near_the_published_ones() {
+fn shares_of_messages_and_bytes_are_near_the_publication() {
     // Rows of docs/reference/workloads.md, *Shares*: length, then (messages, bytes) of W1 to W5
-    // truncated at 1 MB. If a length is within a group, the whole group or nothing of it counts: up
-    // to 5 points.
+    // truncated at 1 MB. If a length is within a group, the group counts as a whole or not at all:
+    // up to 5 points.
     let rows = [
         (200, [(0.7486, 0.1588), (0.4272, 0.0545), (0.4430, 0.0155), (0.0142, 0.0), (0.0, 0.0)]),
         (1000, [(0.9651, 0.6562), (0.9533, 0.5232), (0.8576, 0.0852), (0.6042, 0.005), (0.0, 0.0)]),

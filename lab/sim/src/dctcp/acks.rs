@@ -1,9 +1,9 @@
 //! Generation of ACKs with the congestion echo.
 //!
-//! Every second segment is acknowledged, and the ACK says whether the segments that it acknowledges
-//! were marked. When marks begin or cease, the preceding segments are acknowledged at once with the
-//! old echo, so that the sender can reconstruct the runs of marks exactly. Source: the DCTCP paper,
-//! section 3.1 (figure 10); RFC 8257 section 3.2. The delays are Linux's (`__tcp_ack_snd_check`,
+//! Every second segment is acknowledged, and the ACK reports whether these segments were marked.
+//! When marking starts or stops, the preceding segments are acknowledged at once with the old echo,
+//! so that the sender can reconstruct the runs of marks exactly. Source: the DCTCP paper, section
+//! 3.1 (figure 10); RFC 8257 section 3.2. The delays are Linux's (`__tcp_ack_snd_check`,
 //! `tcp_cleanup_rbuf` and `tcp_measure_rcv_mss` with an application that reads at once).
 
 use std::collections::VecDeque;
@@ -13,8 +13,8 @@ use super::reassembly::Arrival;
 use super::segment::{Ack, Position};
 use apus_workload::time::Nanos;
 
-/// Immediate ACKs after a connection has begun, was idle, or has lost a segment. Source: Linux,
-/// `TCP_MAX_QUICKACKS`.
+/// Immediate ACKs at the start of a connection, after an idle period, or after a lost segment.
+/// Source: Linux, `TCP_MAX_QUICKACKS`.
 const QUICK: u32 = 16;
 
 /// Whether an ACK is pending.
@@ -37,7 +37,7 @@ pub(super) struct Acks {
     pending: PendingAck,
     /// Position of the last ACK.
     acked_to: Position,
-    /// Whether a segment that ended a message waits for its ACK.
+    /// Whether a segment that ended a message is still unacknowledged.
     pushed: bool,
     /// Whether data flows in both directions, so that ACKs wait for data to carry them.
     both_ways: bool,
@@ -74,8 +74,8 @@ impl Acks {
         }
     }
 
-    /// Handles a segment with data. `pushed` says whether it is the last one that its sender has
-    /// for now, and `next` is the position that the stream has reached. `timeout` is this side's
+    /// Handles a segment with data. `pushed` is set on the last segment that the sender has for
+    /// now, and `next` is the position that the stream has reached. `timeout` is this side's
     /// retransmission timeout, which defines a long silence.
     pub(super) fn on_data(
         &mut self,
@@ -124,7 +124,7 @@ impl Acks {
         }
     }
 
-    /// Makes an ACK due that has waited long enough. Source: Linux, `tcp_delack_timer_handler`.
+    /// Makes a delayed ACK due whose delay has expired. Source: Linux, `tcp_delack_timer_handler`.
     pub(super) fn on_timer(&mut self, now: Nanos) {
         if self.deadline().is_some_and(|at| at <= now) {
             self.both_ways = false;
@@ -150,7 +150,7 @@ impl Acks {
         self.quick = self.quick.saturating_sub(1);
     }
 
-    /// Makes another ACK due, because one ACK cannot report everything.
+    /// Makes another ACK due: one ACK cannot report everything.
     pub(super) const fn owe(&mut self) {
         self.pending = PendingAck::Now;
     }
@@ -196,8 +196,8 @@ mod tests {
         assert_eq!(due, [false, true, false, true, false, true]);
     }
 
-    /// The application reads at once, and Linux then acknowledges what was pushed, unless it
-    /// expects data in the other direction; but not a second time.
+    /// The application reads at once, and Linux then acknowledges pushed data, unless it expects
+    /// data in the other direction; but not a second time.
     #[test]
     fn the_end_of_a_message_is_acknowledged_unless_data_goes_back() {
         let mut receiver = Receiver::new();

@@ -1,7 +1,7 @@
 //! Parameters of DCTCP, with the sources of their values.
 //!
 //! The default is Linux 6 with `net.ipv4.tcp_congestion_control=dctcp` and no further changes,
-//! except for the minimum retransmission timeout, which is that of the DCTCP paper.
+//! except for the minimum retransmission timeout, which is taken from the DCTCP paper.
 
 use apus_workload::time::{MILLISECOND, Nanos, Rate, SECOND};
 
@@ -27,7 +27,7 @@ pub struct Config {
     /// Least time of the tail loss probe and of the reordering timer in addition to the round-trip
     /// time. 2 ms: Linux, `TCP_TIMEOUT_MIN_US`.
     pub timer_floor: Nanos,
-    /// Time for which an ACK may wait for data or for a second segment. 40 ms: Linux,
+    /// Maximum time that an ACK waits for data or for a second segment. 40 ms: Linux,
     /// `TCP_DELACK_MIN`; see [`Config::ack_delay`].
     pub delayed_ack: Nanos,
     /// Whether a connection that was idle for a retransmission timeout restarts with the initial
@@ -58,9 +58,9 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Returns the effective time for which an ACK may wait. It is always less than the sender's
-    /// timeout, because otherwise each odd segment would be retransmitted needlessly. Source:
-    /// Linux, `tcp_delack_max` (a millisecond less than the minimum retransmission timeout).
+    /// Returns the effective delay of an ACK. It is always less than the sender's timeout;
+    /// otherwise each odd segment would be retransmitted needlessly. Source: Linux,
+    /// `tcp_delack_max` (a millisecond less than the minimum retransmission timeout).
     #[must_use]
     pub const fn ack_delay(&self) -> Nanos {
         let half = self.min_rto / 2;
@@ -88,7 +88,7 @@ pub const fn marking_threshold(rate: Rate) -> u64 {
 /// 7, where the round-trip time does not include queues. Source: the DCTCP paper, section 3.4 (13).
 ///
 /// The analysis assumes smooth windows. The result is at least two full packets, because a port
-/// that marks whenever one packet waits marks even a single flow.
+/// that marks whenever a packet is queued marks even a single flow.
 #[must_use]
 pub const fn marking_bound(rate: Rate, round_trip: Nanos) -> u64 {
     let bound = rate.bytes(round_trip) / 7 + 1;
@@ -109,12 +109,12 @@ mod tests {
         assert_eq!(marking_threshold(gigabits(1)), 20 * FULL_FRAME);
         assert_eq!(marking_threshold(gigabits(10)), 65 * FULL_FRAME);
         assert_eq!(marking_threshold(gigabits(40)), 215 * FULL_FRAME);
-        // Section 3.4: 10 Gbit/s and 100 µs are 125 kB, a seventh of which is about 12 packets.
+        // Section 3.4: 10 Gbit/s and 100 µs are 125 kB, and a seventh of that is about 12 packets.
         assert_eq!(marking_bound(gigabits(10), 100_000) / FULL_FRAME, 11);
         assert_eq!(marking_bound(gigabits(10), 7_740), 2 * FULL_FRAME);
     }
 
-    /// An ACK never waits for as long as its sender.
+    /// An ACK is never delayed for as long as the sender's timeout.
     #[test]
     fn an_ack_waits_less_than_the_senders_timeout() {
         let delay = |min_rto| Config { min_rto, ..Config::default() }.ack_delay();

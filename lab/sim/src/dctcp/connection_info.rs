@@ -19,7 +19,7 @@ pub struct Counters {
     pub timeouts: u64,
     /// Reports of duplicate segments.
     pub duplicates: u64,
-    /// Recoveries whose reduction was undone because nothing had been lost.
+    /// Recoveries whose reduction was undone because no segment had been lost.
     pub undone: u64,
 }
 

@@ -1,8 +1,8 @@
 //! Fair queueing of flows on the host's own link.
 //!
 //! Each connection with something to send gets quanta of a few packets in turn. A connection that
-//! was idle precedes those that send all the time, so that a short message does not wait behind
-//! long ones. Source: Linux's `fq` (`net/sched/sch_fq.c`) with its defaults, without pacing.
+//! was idle precedes connections that send all the time, so that a short message does not wait
+//! behind long ones. Source: Linux's `fq` (`net/sched/sch_fq.c`) with its defaults, without pacing.
 //!
 //! # Invariants
 //!
@@ -19,7 +19,7 @@ const QUANTUM: i64 = 2 * FULL_FRAME as i64;
 /// Bytes of a new flow's first quantum: ten full packets. Source: `fq`, `initial_quantum`.
 const INITIAL_QUANTUM: i64 = 10 * FULL_FRAME as i64;
 
-/// Idle time after which a flow has a full quantum again. Source: `fq`, `refill_delay`.
+/// Idle time that restores a flow's full quantum. Source: `fq`, `refill_delay`.
 const REFILL_DELAY: Nanos = 40 * MILLISECOND;
 
 /// List that a flow is in.
@@ -35,7 +35,7 @@ struct Flow {
     membership: Membership,
     /// Bytes that it may send with its current quantum.
     credit: i64,
-    /// Time at which it left the lists.
+    /// Time when it left the lists.
     idle_since: Nanos,
 }
 
@@ -84,7 +84,7 @@ impl FairQueue {
             } else {
                 list.pop_front();
                 if from_new && !self.old.is_empty() {
-                    // Prevents its return before the flows that wait.
+                    // Prevents it from returning ahead of the waiting flows.
                     state.membership = Membership::Old;
                     self.old.push_back(flow);
                 } else {
@@ -105,7 +105,7 @@ impl FairQueue {
 mod tests {
     use super::*;
 
-    /// Returns the order in which packets of given sizes leave. Flows without packets cannot send.
+    /// Returns the transmission order of packets of given sizes. Flows without packets cannot send.
     fn order(queue: &mut FairQueue, left: &mut [u32], bytes: &[u32], count: usize) -> Vec<u32> {
         let mut order = Vec::new();
         while order.len() < count
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_was_idle_precedes_those_that_send_all_the_time() {
+    fn an_idle_flow_precedes_flows_that_send_all_the_time() {
         let mut queue = FairQueue::default();
         (0..3).for_each(|_| queue.add());
         (0..2).for_each(|flow| queue.activate(flow, 0));
@@ -140,7 +140,7 @@ mod tests {
         left[2] = 3;
         queue.activate(2, 0);
         assert_eq!(order(&mut queue, &mut left, &[1_538; 3], 3), [2, 2, 2]);
-        // It has remained in the list of old flows, so that a burst could not starve the others.
+        // It has remained in the list of old flows, so that its burst could not starve the others.
         left[2] = 1_000;
         queue.activate(2, 0);
         let order = order(&mut queue, &mut left, &[1_538; 3], 300);

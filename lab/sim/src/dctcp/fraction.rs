@@ -8,7 +8,7 @@
 use super::config::Config;
 use super::segment::Position;
 
-/// Alpha of a path on which everything is marked; the unit is 1 / 1024.
+/// Alpha of a path that marks every packet, in units of 1 / 1024.
 pub(super) const ONE: u32 = 1_024;
 
 /// The estimate.
@@ -85,8 +85,8 @@ mod tests {
     fn it_converges_to_the_marked_fraction() {
         let config = Config::default();
         assert_eq!(after(&config, 200, 0), 0);
-        // 307 is the fraction; with integers it stops where a sixteenth of alpha equals what is
-        // added.
+        // 307 is the fraction; integer arithmetic stops where a sixteenth of alpha equals the
+        // increment.
         assert!((300..=320).contains(&after(&config, 200, 3)), "{}", after(&config, 200, 3));
         // Integers lose less than a sixteenth of the way to the top.
         assert!(after(&config, 200, 10) > 1_000, "{}", after(&config, 200, 10));

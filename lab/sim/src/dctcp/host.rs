@@ -1,7 +1,7 @@
 //! A host whose transport is DCTCP.
 //!
-//! It has a connection to each host with which it exchanges messages. All connections are
-//! established from the beginning.
+//! It has one connection to each host that it exchanges messages with. All connections are
+//! established from the start.
 //!
 //! # Invariants
 //!
@@ -23,7 +23,7 @@ use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use apus_workload::time::Nanos;
 
-/// Priority of all packets: DCTCP uses none.
+/// Priority of all packets: DCTCP does not use priorities.
 const PRIORITY: u8 = 0;
 
 /// A connection and its membership in lists.
@@ -113,7 +113,7 @@ impl DctcpHost {
         self.queue.next(now, |index| entries[index as usize].connection.can_send())
     }
 
-    /// Writes a pure ACK, if one is due that the next data segment cannot carry. Returns its
+    /// Writes a pure ACK if an ACK is due that the next data segment cannot carry. Returns its
     /// connection.
     fn transmit_ack(&mut self, now: Nanos, segment: &mut Segment) -> Option<u32> {
         while let Some(index) = self.acks.front().copied() {
@@ -134,7 +134,7 @@ impl DctcpHost {
         None
     }
 
-    /// Writes the next segment with data, if there is one. Returns its connection.
+    /// Writes the next data segment, if any. Returns its connection.
     fn transmit_data(&mut self, now: Nanos, segment: &mut Segment) -> Option<u32> {
         let index = self.next_flow(now)?;
         let connection = &mut self.entries[index as usize].connection;

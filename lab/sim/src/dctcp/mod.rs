@@ -3,8 +3,8 @@
 //! DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257) as in Linux: one permanent TCP connection
 //! between each pair of hosts. Switches mark packets while their queue is longer than a threshold,
 //! receivers report to senders exactly which packets were marked, and senders reduce their windows
-//! in proportion to the marked fraction. `lab/adr/0004-dctcp-as-linux-has-it.md` lists what is
-//! modelled and what is not.
+//! in proportion to the marked fraction. `lab/adr/0004-dctcp-as-linux-has-it.md` lists the modelled
+//! and the omitted parts.
 //!
 //! ```text
 //!   host ── fair_queue, one flow for each

@@ -1,8 +1,8 @@
 //! Loss detection.
 //!
-//! A segment is lost if it was sent sufficiently before one that has arrived: RACK, RFC 8985, the
-//! only detection in Linux since 4.18 (`tcp_recovery` = 1). Unless reordering has been seen, the
-//! third segment beyond a gap is sufficient proof, as three duplicate ACKs were.
+//! A segment is lost if it was sent sufficiently long before one that has arrived: RACK, RFC 8985,
+//! the only detection in Linux since 4.18 (`tcp_recovery` = 1). Unless reordering has been seen,
+//! the third segment beyond a gap is sufficient proof, as three duplicate ACKs were.
 
 use super::rtt::Rtt;
 use super::scoreboard::{NewlyAcked, Scoreboard, SentSegment};
@@ -13,8 +13,8 @@ use apus_workload::time::Nanos;
 /// 3.2.
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// Recoveries without a duplicate after which reordering is considered over. Source: RFC 8985
-/// section 6.2 step 4.
+/// Reordering is considered over after this number of recoveries without a duplicate. Source: RFC
+/// 8985 section 6.2 step 4.
 const PERSIST: u32 = 16;
 
 /// Longest reordering window in quarters of the round-trip time. Source: Linux,
@@ -24,7 +24,7 @@ const MAX_QUARTERS: u32 = 255;
 /// State about the latest arrivals.
 #[derive(Debug, Default)]
 pub(super) struct Rack {
-    /// Send time of the segment that was sent last of all that have arrived, and its end.
+    /// Send time and end of the last-sent segment among those that have arrived.
     at: Nanos,
     end: Position,
     /// Its round-trip time.
@@ -48,7 +48,7 @@ impl Rack {
     pub(super) fn arrived(&mut self, segment: &SentSegment, now: Nanos, rtt: &Rtt) {
         let took = now - segment.at;
         if segment.ever_again && took < rtt.least() {
-            return; // The ACK is of its first transmission.
+            return; // The ACK belongs to its first transmission.
         }
         self.fresh = true;
         self.took = took;

@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! - **REASSEMBLY-1**: `beyond` holds ranges above `next`, in ascending order, none of which touches
+//! - **REASSEMBLY-1**: `beyond` holds ranges above `next`, in ascending order; no range touches
 //!   another or `next`.
-//! - **REASSEMBLY-2**: `ends` is ascending, and above what was delivered.
+//! - **REASSEMBLY-2**: `ends` is ascending, and above the delivered positions.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,10 +13,10 @@ use smallvec::SmallVec;
 
 use super::segment::{End, MAX_BLOCKS, Position, Sack, Segment};
 
-/// Position of a segment relative to what has arrived.
+/// Position of a segment relative to the received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// The next one, with nothing received beyond it.
+    /// The next one, with no segment received beyond it.
     InOrder,
     /// The next one, with segments received beyond it.
     FillsGap,
@@ -35,9 +35,9 @@ pub(super) struct Reassembly {
     /// Starts of segments that arrived out of order, the latest first: they select the blocks of an
     /// ACK.
     recent: SmallVec<[Position; MAX_BLOCKS]>,
-    /// Duplicate segments that were not reported.
+    /// Duplicate segments that have not been reported.
     duplicates: VecDeque<Range<Position>>,
-    /// Ends of messages that are not delivered.
+    /// Ends of messages that have not been delivered.
     ends: VecDeque<End>,
 }
 
@@ -51,7 +51,7 @@ impl Reassembly {
         !self.beyond.is_empty() || !self.duplicates.is_empty()
     }
 
-    /// Returns whether duplicates wait to be reported.
+    /// Returns whether there are unreported duplicates.
     pub(super) fn has_duplicates(&self) -> bool {
         !self.duplicates.is_empty()
     }
@@ -162,7 +162,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Returns a segment of ten bytes, which is a message with its own number.
+    /// Returns a segment of ten bytes that is a whole message with this number.
     fn segment(number: u64) -> Segment {
         let (start, at) = (number * 10, number * 10 + 10);
         let end = End { at, number: number as u32 };
@@ -211,8 +211,9 @@ mod tests {
     }
 
     proptest! {
-        /// The model is the set of the segments. In any order, each message is delivered once, in
-        /// order, as soon as all before it are there; blocks name only what has arrived.
+        /// The model is the set of the segments. Whatever the order of arrival, each message is
+        /// delivered once, in order, as soon as its predecessors are complete; blocks cover only
+        /// data that has arrived.
         #[test]
         fn behaves_like_a_set_of_segments(arrivals in proptest::collection::vec(0u64..30, 0..120)) {
             let mut reassembly = Reassembly::default();

@@ -13,8 +13,7 @@ pub(super) struct Rtt {
     smoothed: Nanos,
     /// Smoothed deviation.
     variation: Nanos,
-    /// Smallest sample, if there is one. Linux discards it after five minutes, which is longer than
-    /// a run.
+    /// Smallest sample, if any. Linux discards it after five minutes, which is longer than a run.
     least: Option<Nanos>,
     /// Number of doublings of the timeout.
     backoff: u32,
@@ -43,9 +42,9 @@ impl Rtt {
         self.least.unwrap_or(0)
     }
 
-    /// Returns the retransmission timeout. Before the first sample it is that of a fast path, not
-    /// the second that RFC 6298 prescribes: the handshake of the established connection has been
-    /// measured.
+    /// Returns the retransmission timeout. Before the first sample it is the timeout of a fast
+    /// path, not the second that RFC 6298 prescribes: the connection is established, so its
+    /// handshake has been measured.
     pub(super) fn timeout(&self, config: &Config) -> Nanos {
         let timeout = self.smoothed + (4 * self.variation).max(config.min_rto);
         timeout.saturating_mul(1 << self.backoff.min(32)).min(config.max_rto).max(1)

@@ -1,22 +1,22 @@
 //! Segments of DCTCP.
 //!
 //! A segment has positions in the stream instead of bytes, because the simulator moves no payload.
-//! It names the messages that end in it, so that the receiver learns of an end when the byte before
-//! it arrives and not earlier.
+//! It lists the messages that end in it, so that the receiver detects an end when its last byte
+//! arrives and not earlier.
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// Position in the stream of one direction, in bytes since its beginning.
+/// Position in the stream of one direction, in bytes from its start.
 pub type Position = u64;
 
 /// Bytes of a segment in addition to its payload and options: 20 (IPv4), 20 (TCP), 12 (timestamps)
 /// and Ethernet's 38 (preamble 8, header 14, checksum 4, gap 12; IEEE 802.3).
 const HEADERS: u32 = 20 + 20 + 12 + 38;
 
-/// Most blocks of an ACK with timestamps: 40 bytes of options less 12, 8 for each block. Source:
-/// RFC 2018 section 3.
+/// Maximum number of blocks in an ACK with timestamps: 40 bytes of options less 12, 8 for each
+/// block. Source: RFC 2018 section 3.
 pub(crate) const MAX_BLOCKS: usize = 3;
 
 /// End of a message.
@@ -33,7 +33,7 @@ pub struct End {
 pub struct Sack {
     /// Whether the first block reports a duplicate (RFC 2883).
     pub duplicate: bool,
-    /// The blocks; the one that grew last comes first.
+    /// The blocks; the block that grew last is first.
     pub blocks: SmallVec<[Range<Position>; MAX_BLOCKS]>,
 }
 

@@ -1,6 +1,6 @@
 //! Use of the congestion window.
 //!
-//! A window that is not used reveals nothing about the path and does not grow. Source: RFC 7661 in
+//! An unused window reveals nothing about the path and does not grow. Source: RFC 7661 in
 //! principle, Linux in detail (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`).
 
 use super::segment::Position;
@@ -15,7 +15,7 @@ pub(super) struct Usage {
     most_out: u32,
     /// The window of data ends when this position is acknowledged.
     window_end: Position,
-    /// Most unacknowledged segments since `since`, the time at which the window was last used up.
+    /// Most unacknowledged segments since `since`, when the window was last used up.
     most: u32,
     since: Nanos,
 }

@@ -29,7 +29,7 @@ pub(super) struct Window {
     before: u32,
     delivered: u32,
     sent: u32,
-    /// Window and threshold to restore if a loss turns out to be none.
+    /// Window and threshold to restore if a loss proves false.
     undo: Option<(u32, u32)>,
 }
 
@@ -61,7 +61,7 @@ impl Window {
         self.size < self.threshold
     }
 
-    /// Grows the window after `delivered` segments, if it was what limited the sender.
+    /// Grows the window after `delivered` segments, if the window limited the sender.
     pub(super) fn grow(&mut self, mut delivered: u32) {
         if self.in_slow_start() {
             let size = self.size.saturating_add(delivered).min(self.threshold);
@@ -88,8 +88,8 @@ impl Window {
         self.begin(self.size - cut, false);
     }
 
-    /// Reduces the window because of a loss: the threshold becomes half the window, whatever alpha
-    /// is. Source: RFC 8257 section 3.5; Linux, `dctcp_react_to_loss`. Unless marks explain the
+    /// Reduces the window because of a loss: the threshold becomes half the window, regardless of
+    /// alpha. Source: RFC 8257 section 3.5; Linux, `dctcp_react_to_loss`. Unless marks explain the
     /// loss, the reduction can be undone.
     pub(super) fn reduce_by_half(&mut self, explained: bool) {
         self.begin(self.size / 2, !explained);
@@ -115,7 +115,7 @@ impl Window {
         self.sent += 1;
     }
 
-    /// Records `delivered` segments during a reduction. `clean` says that the first unacknowledged
+    /// Records `delivered` segments during a reduction. `clean` is set if the first unacknowledged
     /// byte has moved and no new loss was found. Source: RFC 6937 section 3.1; Linux,
     /// `tcp_cwnd_reduction`.
     pub(super) fn reduce(&mut self, delivered: u32, in_flight: u32, clean: bool) {
@@ -150,7 +150,7 @@ impl Window {
         self.undo = None;
     }
 
-    /// Restores the window after a loss that was none. Source: Linux, `dctcp_cwnd_undo`.
+    /// Restores the window after a false loss. Source: Linux, `dctcp_cwnd_undo`.
     pub(super) fn undo(&mut self) -> bool {
         let Some((size, threshold)) = self.undo.take() else { return false };
         self.size = self.size.max(size);
@@ -175,8 +175,9 @@ impl Window {
         self.size = (self.size >> times).max(least);
     }
 
-    /// Moves the window half way to what was used, after less than allowed was in flight for a
-    /// retransmission timeout. Source: RFC 2861 section 2; Linux, `tcp_cwnd_application_limited`.
+    /// Moves the window half way to the used part, after the sender has used less than its window
+    /// for a retransmission timeout. Source: RFC 2861 section 2; Linux,
+    /// `tcp_cwnd_application_limited`.
     pub(super) fn shrink_to_use(&mut self, config: &Config, usage: &Usage) {
         let used = usage.most().max(config.initial_window);
         if used < self.size {
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_was_none_is_undone() {
+    fn a_false_loss_is_undone() {
         let mut window = window(100);
         window.reduce_by_half(false);
         window.end_reduction();

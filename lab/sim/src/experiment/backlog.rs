@@ -1,30 +1,30 @@
 //! Growth of the backlog: whether the fabric carries the offered load.
 //!
 //! In a steady state the backlog (bytes submitted and not delivered) fluctuates. Beyond the load
-//! that the transport can sustain, it grows as long as messages arrive. The mean backlog of the
-//! first half of the measurement is compared with that of the second half. If it has grown by more
-//! than [`allowed`] of the bytes that arrived meanwhile, the state is not steady, and slowdowns
-//! would only measure the length of the run.
+//! that the transport can sustain, it grows as long as messages arrive. The mean backlogs of the
+//! first and the second half of the measurement are compared. If it has grown by more than
+//! [`allowed`] of the bytes that arrived meanwhile, the state is not steady, and slowdowns would
+//! only measure the length of the run.
 //!
 //! A backlog grows for two other reasons: the run is young (with W4, the longest messages take a
 //! fifth of a second), or by chance more was sent at its end. Both affect every transport. The
-//! oracle, which carries all that can be carried, shows how large they are; they shrink as runs
-//! become longer. Chosen by us; docs/reference/papers.md, *Load and wasted bandwidth*, leaves the
-//! method open.
+//! oracle, which carries any load that can be carried, shows how large they are; they shrink as
+//! runs become longer. Chosen by us; docs/reference/papers.md, *Load and wasted bandwidth*, leaves
+//! the method open.
 
-/// Share of the submitted bytes that may be missing at the end without counting as growth.
+/// Share of the submitted bytes that may be undelivered at the end without counting as growth.
 const TOLERATED: f64 = 0.02;
 /// Factor by which other transports' backlog may exceed the oracle's. Chosen by us: for W4 at 80 %
-/// load the paper's Homa is 1.13 times as slow by bytes, and apus was seen to grow 1.4 times as
-/// much.
+/// load the paper's Homa is 1.13 times as slow by bytes, and the backlog of apus was seen to grow
+/// 1.4 times as much.
 const BEYOND_ORACLE: f64 = 1.5;
 /// Growth of the oracle's backlog above which a run is too short for a result, or no transport
 /// could carry the load. Chosen by us: with W4 at 80 % load it is 0.07 after a tenth of a second
 /// and 0.3 after a fiftieth.
 const TOO_MUCH: f64 = 0.1;
 
-/// Returns the share of the submitted bytes by which the backlog may grow if the oracle's grows by
-/// `oracle` with the same messages.
+/// Returns the permitted growth of the backlog, as a share of the submitted bytes, if the oracle's
+/// backlog grows by `oracle` with the same messages.
 pub(super) const fn allowed(oracle: f64) -> f64 {
     TOLERATED + BEYOND_ORACLE * oracle.clamp(0.0, TOO_MUCH)
 }
@@ -75,7 +75,7 @@ impl Backlog {
         self.bytes
     }
 
-    /// Returns the share of the submitted bytes by which the backlog has grown; negative if it has
+    /// Returns the growth of the backlog as a share of the submitted bytes; negative if it has
     /// shrunk.
     pub(super) fn growth(&self) -> f64 {
         let mean = |half: usize| self.met[half] / f64::from(self.seen[half].max(1));

@@ -13,15 +13,15 @@ use apus_workload::time::Nanos;
 pub enum Pattern {
     /// From any host to any other one, all pairs being equally likely.
     Uniform,
-    /// From this number of hosts at the same moment to one receiver: each arrival is a group of
+    /// From this number of hosts to one receiver at the same moment: each arrival is a group of
     /// messages of the same size. From 1 to the number of hosts less one.
     Incast(u32),
 }
 
 /// An endless stream of messages in order of time: open loop, Poisson.
 ///
-/// In the papers every host has its own arrivals. One Poisson process whose messages come from
-/// random hosts is equivalent.
+/// In the papers every host has its own arrivals. A single Poisson process with random senders is
+/// equivalent.
 #[derive(Debug)]
 pub struct Load {
     arrivals: Arrivals,

@@ -1,8 +1,9 @@
 //! Measurement of the messages of a run.
 //!
 //! Messages count if they are *delivered* during the measurement, whenever they were submitted
-//! after the first contacts. In a steady state this is equivalent to counting those submitted
-//! during the measurement, and saves the wait for the last of them, which is half of a run with W4.
+//! after the first contacts. In a steady state this is equivalent to counting the messages
+//! submitted during the measurement, and avoids waiting for the last of them, which would be half
+//! of a run with W4.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -36,18 +37,18 @@ pub(super) struct Measurement {
     answer: Answer,
     /// Numbers of the messages submitted during the measurement.
     window: Range<u32>,
-    /// Whether the measurement has begun.
+    /// Whether the measurement has started.
     counts: bool,
     /// Messages with smaller numbers are first contacts.
     first_contacts: u32,
-    /// Outstanding messages by number, from `first` on; `None` for those that have ended.
+    /// Outstanding messages by number, from `first` on; `None` for messages that have ended.
     outstanding: VecDeque<Option<Message>>,
     first: u32,
     pub(super) backlog: Backlog,
     slowdowns: Slowdowns,
     pub(super) failed: u64,
     pub(super) bytes: u64,
-    /// Bytes of the responses that were awaited.
+    /// Bytes of the awaited responses.
     pub(super) response_bytes: u64,
     /// Bytes on links of all delivered messages and their responses.
     pub(super) wire_bytes: u64,
@@ -127,7 +128,7 @@ impl Measurement {
         }
     }
 
-    /// Begins the measurement.
+    /// Starts the measurement.
     pub(super) const fn begin(&mut self) {
         self.counts = true;
     }

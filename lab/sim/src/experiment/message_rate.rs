@@ -1,16 +1,18 @@
 //! Conversion of load into messages per second.
 //!
-//! Load is the share of the time in which the links to hosts are busy with everything that belongs
-//! to a message: headers, grants, and the response that tells the sender of its arrival. SIGCOMM
-//! 2018 counts in the same way, but its one-way messages have no response, its headers are shorter,
-//! and it sends a grant per DATA packet. Where that leaves less room for payload than apus has (W4,
-//! W5), no more payload is offered than the paper's load was: published slowdowns belong to that
-//! number of messages a second.
+//! Load is the share of time that the links to hosts are busy with a message and its overhead:
+//! headers, grants, and the response that confirms its arrival. SIGCOMM 2018 counts in the same
+//! way, but its one-way messages have no response, its headers are shorter, and it sends a grant
+//! per DATA packet. Where the paper's counting leaves less room for payload than apus does (W4,
+//! W5), the offered payload is capped at the paper's: published slowdowns belong to that number of
+//! messages a second.
 //!
-//! Where the links between racks and spines have less room for uniform destinations than the links to hosts, load is that of those
-//! links: an oversubscribed core decides what a fabric carries.
+//! Where the links between racks and spines have less room for uniform destinations than the links
+//! to hosts, load refers to those links: an oversubscribed core limits the throughput of the
+//! fabric.
 //!
-//! All transports get the messages that are this load for apus, so that they carry the same.
+//! All transports get the messages that make up this load for apus, so that they carry the same
+//! traffic.
 
 use apus_proto::Config;
 use apus_wire::Kind;
@@ -22,7 +24,7 @@ use crate::published;
 use crate::topology::Topology;
 use apus_workload::time::Rate;
 
-/// Returns the messages a second, of all hosts together, that are `load`.
+/// Returns the messages per second, of all hosts together, that correspond to `load`.
 pub(super) fn messages_per_second(
     load: f64,
     topology: &Topology,
@@ -43,9 +45,9 @@ pub(super) fn messages_per_second(
     hosts * f64::from(topology.shape.hosts()) * messages
 }
 
-/// Returns the messages a second with which one host's processor is always busy. A message takes the
-/// time of its packets, grants and response, at the sender and at the receiver; with uniform traffic
-/// every host is as often one as the other.
+/// Returns the message rate that keeps one host's processor always busy. A message takes the time
+/// of its packets, grants and response, at the sender and at the receiver; with uniform traffic
+/// every host is as often a sender as a receiver.
 pub(super) fn processed_per_second(
     costs: &Costs,
     link: Rate,
@@ -90,7 +92,8 @@ fn exchange(size: u32, packets: &PacketOverhead, config: &Config, answer: Answer
 /// scheduled part.
 fn one_way(size: u32, packets: &PacketOverhead, config: &Config) -> f64 {
     let grant = f64::from(wire_bytes(packets, Kind::Grant.header_len(), 0));
-    // With max_incoming=0 this is a GRANT per packet, which changes the load little: a GRANT is short.
+    // With max_incoming=0 this is a GRANT per packet, which changes the load little: a GRANT is
+    // short.
     packets.wire_bytes(size) as f64 + grant * grants(size, packets, config, config.max_incoming())
 }
 
@@ -100,7 +103,7 @@ fn grants(size: u32, packets: &PacketOverhead, config: &Config, max_incoming: u6
     (scheduled / granted_at_once(packets, config, max_incoming)).ceil()
 }
 
-/// Returns the bytes that may be granted and not received, where the link has this rate (GRANT-5).
+/// Returns the bytes that may be granted and not received, for a link of this rate (GRANT-5).
 fn max_incoming(config: &Config, link: Rate) -> u64 {
     match config.max_incoming() {
         0 => (link.mbps() * 128 / 8).max(40_000),
@@ -108,8 +111,8 @@ fn max_incoming(config: &Config, link: Rate) -> u64 {
     }
 }
 
-/// Returns the bytes that one GRANT adds when packets arrive one by one and `max_incoming` bytes may
-/// be granted and not received (GRANT-7).
+/// Returns the bytes that one GRANT adds when packets arrive one by one and `max_incoming` bytes
+/// may be granted and not received (GRANT-7).
 fn granted_at_once(packets: &PacketOverhead, config: &Config, max_incoming: u64) -> f64 {
     let window = match config.window() {
         0 => max_incoming / (config.max_overcommit() + 1),

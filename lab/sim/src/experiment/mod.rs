@@ -3,9 +3,9 @@
 //! An [`Experiment`] is a value, and [`Experiment::run`] is a pure function of it: the same
 //! experiment gives the same [`ExperimentReport`] on any machine.
 //!
-//! Messages come in three parts. *First contacts* between all pairs of hosts come first, because
-//! they cost a round trip and are not part of a steady state. The *warm-up* fills the queues. While
-//! the third part is submitted, everything that is delivered is measured.
+//! The messages of a run have three parts. The first are the *first contacts* between all pairs of
+//! hosts, because they cost a round trip and are not part of a steady state. The *warm-up* fills
+//! the queues. While the third part is submitted, all deliveries are measured.
 
 mod backlog;
 mod load;
@@ -43,7 +43,8 @@ use recovery::Recovery;
 pub enum Carrier {
     /// apus with this configuration.
     Apus(Config),
-    /// apus with this configuration; the processes of a host know nothing of each other. The same with one process.
+    /// apus with this configuration, where the processes of a host do not share state. Equal to
+    /// `Apus` if a host has one process.
     Apart(Config),
     /// apus with this configuration, in the kernel profile, on every second host, and a model of
     /// the Linux module on the others ([`MixedHost`]).
@@ -51,11 +52,11 @@ pub enum Carrier {
     /// DCTCP over established connections. It needs [`Settings::mark_at`] and carries one-way
     /// messages only ([`Answer::Nothing`]).
     Dctcp(dctcp::Config),
-    /// SIRD. It needs [`Settings::mark_at`], unlimited buffers and hosts without processors, because it loses nothing, and
-    /// carries one-way messages only ([`Answer::Nothing`]).
+    /// SIRD. It needs [`Settings::mark_at`], unlimited buffers and hosts without processors,
+    /// because it has no loss recovery, and carries one-way messages only ([`Answer::Nothing`]).
     Sird(sird::Config),
     /// The omniscient scheduler. It uses no fabric: faults, buffers and paths have no effect, and
-    /// it counts nothing.
+    /// it has no counters.
     Oracle,
 }
 
@@ -66,13 +67,12 @@ pub struct Experiment {
     pub fabric: Settings,
     /// Transport.
     pub carrier: Carrier,
-    /// Configuration from which the load is computed: the bytes that apus with it needs for a
-    /// message.
+    /// Configuration of apus that determines the wire bytes of a message, and so the load.
     pub load_config: Config,
     /// Sizes of the messages.
     pub workload: Workload,
-    /// Share of the time in which links to hosts, or the links of the core or the processors of hosts if
-    /// they are busy for longer, are busy with the messages. Above 0 and up to 1.
+    /// Share of time that the bottleneck is busy with the messages: links to hosts, or core links
+    /// or host processors if they are busier. Above 0 and up to 1.
     pub load: f64,
     /// Traffic pattern.
     pub pattern: Pattern,
@@ -86,14 +86,14 @@ pub struct Experiment {
     pub warm_up: u32,
     /// Whether all pairs of hosts exchange a first message before the workload.
     pub first_contact: bool,
-    /// Processes of each host, behind one queue of its interface ([`ProcessesHost`]). A message is between the same process of
-    /// two hosts. `None`: one transport, which gives a packet to the interface when the link is free. Of all transports only
-    /// apus has processes.
+    /// Processes of each host, behind one queue of its interface ([`ProcessesHost`]). A message is
+    /// between the same process of two hosts. `None`: one transport, which passes a packet to the
+    /// interface when the link is free. Only apus supports processes.
     pub processes: Option<u32>,
     /// Processors of the hosts; without them, packets take no time. The oracle has none.
     pub processor: Option<Processor>,
-    /// How long the processor of the last host stalls once, after a quarter of the measurement; 0 if
-    /// it does not.
+    /// Duration of a single stall of the last host's processor, after a quarter of the measurement;
+    /// 0 for no stall.
     pub stall: Nanos,
     /// Seed of everything random except the paths of packets.
     pub seed: u64,
@@ -112,14 +112,13 @@ pub struct ExperimentReport {
     pub failed: u64,
     /// Payload bytes of the delivered messages.
     pub bytes: u64,
-    /// Payload bytes a second that a host received on average, of delivered messages and, if
-    /// receivers echo them, of the responses.
+    /// Payload bytes per second that a host received on average, from delivered messages and, if
+    /// receivers echo them, from responses.
     pub goodput: f64,
-    /// Share of the time for which processors were busy during the measurement; `None` without
-    /// processors.
+    /// Share of time that processors were busy during the measurement; `None` without processors.
     pub processor_load: Option<f64>,
-    /// Time from the end of the stall until the backlog was not longer than its longest before the
-    /// stall; `None` without a stall, or if that did not happen.
+    /// Time from the end of the stall until the backlog had fallen to its maximum before the stall;
+    /// `None` without a stall or without a recovery.
     pub recovery: Option<Nanos>,
     /// Share of the capacity of links to hosts taken by the packets of the delivered messages.
     pub carried: f64,
@@ -127,7 +126,7 @@ pub struct ExperimentReport {
     pub packets: u64,
     /// Duration of the run in simulated time.
     pub simulated: Nanos,
-    /// Share of the submitted bytes by which the backlog grew.
+    /// Growth of the backlog, as a share of the submitted bytes.
     pub growth: f64,
     /// Growth that is compatible with a steady state: a little, plus the growth of the oracle's
     /// backlog with the same messages.
@@ -150,8 +149,8 @@ impl ExperimentReport {
         self.growth <= self.allowed_growth
     }
 
-    /// Returns the share of the time in which links to hosts were busy during the measurement. For
-    /// networks without counters, only the packets of messages count.
+    /// Returns the share of time that links to hosts were busy during the measurement. For networks
+    /// without counters, only the packets of messages count.
     #[must_use]
     pub fn achieved_load(&self) -> f64 {
         if self.counters.time > 0 { self.counters.utilisation } else { self.carried }
@@ -160,14 +159,14 @@ impl ExperimentReport {
 
 /// Time between two first contacts, of all hosts together.
 const FIRST_CONTACT_GAP: Nanos = 100;
-/// Time from the last first contact until everything is quiet. Acknowledgments that no packet
+/// Time from the last first contact until the fabric is quiet. Acknowledgments that no packet
 /// carries are requested after milliseconds, but do not disturb the first messages.
 const QUIET: Nanos = 100 * MICROSECOND;
-/// Most messages, and bytes after which no other one is added, of those that are carried together: less than a second of work,
-/// and much more than it takes to begin with threads. Chosen by us.
+/// Limits of a batch of messages: most messages, and bytes after which no message is added. Less
+/// than a second of work, and much more than the start of the threads costs. Chosen by us.
 const BATCH: (usize, u64) = (4_096, 50_000_000);
 
-/// How an experiment is run, none of which changes its result.
+/// Parameters of a run that do not change its result.
 struct Run<'a> {
     threads: usize,
     /// Growth of the backlog that is compatible with a steady state, for the report.
@@ -176,7 +175,8 @@ struct Run<'a> {
     observe: &'a mut dyn FnMut(Completion),
 }
 
-/// Returns the next messages, up to the first or behind the last one of the measurement.
+/// Returns the next messages, up to the first message of the measurement or from after its last
+/// one.
 fn next_batch(
     messages: &mut Peekable<impl Iterator<Item = Message>>,
     window: &Range<u32>,
@@ -193,8 +193,8 @@ fn next_batch(
 }
 
 impl Experiment {
-    /// Returns the share of the submitted bytes by which the backlog may grow in a steady state: a
-    /// little, plus the growth of the oracle's backlog with the same messages.
+    /// Returns the growth of the backlog that is compatible with a steady state, as a share of the
+    /// submitted bytes: a little, plus the growth of the oracle's backlog with the same messages.
     #[must_use]
     pub fn allowed_growth(&self) -> f64 {
         let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
@@ -202,15 +202,16 @@ impl Experiment {
         backlog::allowed(self.drive(&mut oracle, &mut run).growth)
     }
 
-    /// Runs the experiment in one thread. `allowed` is [`Experiment::allowed_growth`], which is computed once for
-    /// several transports with the same messages. `progress` is called from time to time.
+    /// Runs the experiment in one thread. `allowed` is [`Experiment::allowed_growth`], which is
+    /// computed once for several transports with the same messages. `progress` is called from time
+    /// to time.
     #[must_use]
     pub fn run(&self, allowed: f64, progress: &mut dyn FnMut(Progress)) -> ExperimentReport {
         self.run_observed(1, allowed, progress, &mut |_| {})
     }
 
-    /// Runs the experiment as [`Experiment::run`] does, in up to `threads` threads, which changes nothing but the time that it
-    /// takes. In addition, `observe` is called with each message that is measured.
+    /// Runs the experiment as [`Experiment::run`] does, in up to `threads` threads, which affects
+    /// only its duration. In addition, `observe` is called with each measured message.
     #[must_use]
     pub fn run_observed(
         &self,
@@ -268,7 +269,7 @@ impl Experiment {
         }
     }
 
-    /// Returns what hosts with apus share.
+    /// Returns the shared state of hosts with apus.
     fn shared(&self, config: &Config) -> Shared {
         let sizes = self.workload.sizes();
         let longest = sizes.largest().max(Message::SHORTEST);
@@ -283,8 +284,8 @@ impl Experiment {
         (self.seed << 32 | id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Runs the messages through a fabric. `hosts` is called for each of its regions, and what it returns creates the hosts
-    /// of that region.
+    /// Runs the messages through a fabric. `hosts` is called for each region and returns a function
+    /// that creates the hosts of that region.
     fn drive_fabric<H: Host<Body: Send> + Send, F: Fn(HostId) -> H>(
         &self,
         mut hosts: impl FnMut() -> F,
@@ -304,7 +305,7 @@ impl Experiment {
         self.drive(&mut Regions::new(&self.fabric, run.threads, hosts), run)
     }
 
-    /// Returns the stall of the last host, if there is one.
+    /// Returns the stall of the last host, if any.
     fn stalled(&self) -> Option<Stall> {
         if self.stall == 0 || self.processor.is_none() {
             return None;
@@ -402,7 +403,8 @@ impl Experiment {
         wire_bytes as f64 / all.max(1.0)
     }
 
-    /// Returns the first contacts: one message from each process to the same one of each other host.
+    /// Returns the first contacts: one message from each process to the same one of each other
+    /// host.
     fn first_contacts(&self) -> Vec<Message> {
         let hosts = self.fabric.topology.shape.hosts();
         if !self.first_contact {

@@ -1,7 +1,7 @@
-//! Recovery: the time after a stall until the backlog is as short as before.
+//! Recovery: the time from a stall until the backlog is as short as before it.
 //!
-//! The backlog before the stall fluctuates. It has recovered when it is first not longer than the
-//! longest of the measurement before the stall.
+//! The backlog before the stall fluctuates. It has recovered when it first falls to the maximum
+//! that was measured before the stall.
 
 use crate::processor::Stall;
 use apus_workload::time::Nanos;
@@ -31,7 +31,7 @@ impl Recovery {
         }
     }
 
-    /// Returns the time from the end of the stall to the recovery; `None` if there was none.
+    /// Returns the time from the end of the stall to the recovery; `None` without a recovery.
     pub(super) const fn time(&self) -> Option<Nanos> {
         match self.at {
             Some(at) => Some(at - self.stall.until),

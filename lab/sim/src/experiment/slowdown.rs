@@ -1,32 +1,33 @@
 //! Slowdown of messages by size.
 //!
 //! Slowdown is the completion time of a message divided by the best possible one. Messages are
-//! sorted into bins by size, which end at the percentiles [`CLOSINGS`] of the distribution: each
-//! bin has a few sizes and compares with the figure that is published for its largest size. Only
-//! the last bin is wide in W2 and W3, so the longest messages, a thousandth of all, are also
-//! reported separately, and so are medium messages ([`MEDIUM`]).
+//! sorted by size into bins that end at the percentiles [`CLOSINGS`] of the distribution: each bin
+//! has a few sizes and compares with the figure published for its largest size. Only the last bin
+//! is wide in W2 and W3, so the longest messages, a thousandth of all, are also reported
+//! separately, and so are medium messages ([`MEDIUM`]).
 
 use std::ops::RangeInclusive;
 
 use apus_workload::SizeDistribution;
 
-/// Percentiles of the messages, ordered by size, at which bins end.
-/// Source: docs/reference/papers.md, *Slowdown by message size*.
+/// Upper percentile of each bin, with messages ordered by size. Source: docs/reference/papers.md,
+/// *Slowdown by message size*.
 pub const CLOSINGS: [f64; 12] =
     [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 100.0];
 
-/// Lengths of medium messages, in multiples of the unscheduled bytes: they wait for grants, and a round trip is a good part
-/// of their time. Chosen by us: the messages that SIRD (NSDI 2025) slows down.
+/// Lengths of medium messages, in multiples of the unscheduled bytes: they wait for grants, and a
+/// round trip is a large part of their time. Chosen by us: the messages that SIRD (NSDI 2025) slows
+/// down.
 pub const MEDIUM: RangeInclusive<u32> = 2..=20;
 
-/// Least share of the messages, in per cent, that are the longest ones. Chosen by us: with fewer
+/// Least share of the messages, in per cent, that count as the longest. Chosen by us: with fewer
 /// messages, a p99 would depend on very few samples.
 const LONGEST: f64 = 0.1;
 
 /// Slowdown of the messages of neighbouring sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bin {
-    /// Percentile of the messages at which the bin ends.
+    /// Percentile of the messages where the bin ends.
     pub percentile: f64,
     /// Size of its longest messages in bytes.
     pub upto: u32,
@@ -63,9 +64,9 @@ pub(super) struct Slowdowns {
     bins: Vec<Samples>,
     longest: Samples,
     medium: Samples,
-    /// Bytes that are medium messages.
+    /// Lengths of medium messages in bytes.
     between: RangeInclusive<u32>,
-    /// Messages with more bytes than this are the longest ones.
+    /// Messages with more bytes than this count as the longest messages.
     shorter: u32,
     messages: f64,
     bytes: f64,

@@ -1,15 +1,14 @@
-//! Barrier at which threads meet after each window.
+//! Barrier that synchronizes threads after each window.
 //!
-//! A window takes some ten microseconds, as long as it takes to wake a thread up. So threads that wait
-//! do not sleep, as they would at the barrier of the standard library: they keep their processor for a
-//! moment, and then offer it to other threads again and again.
+//! A window takes about ten microseconds, as long as it takes to wake a thread up. Waiting threads
+//! therefore do not sleep, as they would at the barrier of the standard library: they spin for a
+//! moment, and then yield their processor repeatedly.
 
 use std::hint;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Checks of a waiting thread before it offers its processor to other threads: about a microsecond.
-/// Chosen by us.
+/// Checks of a waiting thread before it yields its processor: about a microsecond. Chosen by us.
 const CHECKS: u32 = 100;
 
 /// The barrier.
@@ -17,9 +16,9 @@ const CHECKS: u32 = 100;
 pub(super) struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
-    /// Number of times that all have met.
+    /// Number of completed rounds.
     rounds: AtomicUsize,
-    /// Whether a thread has panicked, and will never arrive.
+    /// Whether a thread has panicked and will never arrive.
     broken: AtomicBool,
 }
 
@@ -38,7 +37,8 @@ impl Barrier {
         }
     }
 
-    /// Waits until all threads have arrived. What each did before is visible to all afterwards.
+    /// Waits until all threads have arrived. Writes of each thread before the barrier are visible
+    /// to all threads after it.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl Barrier {
     pub(super) fn wait(&self) -> Result<(), Broken> {
         let round = self.rounds.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
-            // No thread arrives for the next round before this one has ended.
+            // No thread arrives for the next round before this round has ended.
             self.arrived.store(0, Ordering::Relaxed);
             self.rounds.store(round.wrapping_add(1), Ordering::Release);
             return Ok(());

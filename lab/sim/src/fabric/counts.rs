@@ -1,12 +1,12 @@
-//! Counts of a whole fabric, in addition to those of its ports.
+//! Counts of a whole fabric, in addition to the counts of its ports.
 
 use crate::network::HostCounters;
 use apus_workload::time::Nanos;
 
-/// Counts of the whole fabric, in addition to those of each port.
+/// Counts of the whole fabric, in addition to the counts of each port.
 #[derive(Debug, Default)]
 pub(super) struct FabricCounts {
-    /// Beginning of the measurement.
+    /// Start of the measurement.
     pub(super) since: Nanos,
     pub(super) level_bytes: [u64; 8],
     pub(super) data_packets: u64,
@@ -16,7 +16,7 @@ pub(super) struct FabricCounts {
     pub(super) samples: u64,
     /// Idle links whose hosts withheld grants, summed over all samples.
     pub(super) wasted: u64,
-    /// Counters of all hosts at the beginning.
+    /// Counters of all hosts at the start.
     pub(super) hosts: HostCounters,
 }
 

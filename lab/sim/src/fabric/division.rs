@@ -1,9 +1,9 @@
 //! Division of a fabric into regions that are simulated at the same time.
 //!
-//! A region has some hosts, the links to them, and its part of the links between their racks and the
-//! spines. If there are enough racks, it has whole ones, so that a packet enters another region once
-//! at most. Otherwise hosts are divided evenly and in their order, and the links between a rack and
-//! the spines are dealt to the hosts of the rack.
+//! A region has some hosts, the links to them, and its part of the links between their racks and
+//! the spines. If there are enough racks, it has whole racks, so that a packet enters another
+//! region at most once. Otherwise hosts are divided evenly and in order, and the links between a
+//! rack and the spines are distributed over the hosts of the rack.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::route::{PortId, Routes};
 use crate::message::HostId;
 use crate::topology::Shape;
 
-/// The place of a port: its region, and its index among the ports of that.
+/// The place of a port: its region, and its index among the ports of the region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) region: u32,
@@ -27,7 +27,7 @@ pub(super) struct Division {
     regions: u32,
     /// Place of each port.
     places: Box<[Place]>,
-    /// Ports of each region, those to hosts first.
+    /// Ports of each region, ports to hosts first.
     ports: Box<[Vec<PortId>]>,
 }
 

@@ -2,18 +2,18 @@
 //!
 //! A wheel has a slot for each of the next 4096 nanoseconds, and a heap holds later events. In a
 //! busy fabric several events fall into each nanosecond, and nearly all are less than four
-//! microseconds ahead, so that scheduling and removing an event costs a few instructions, however
-//! many there are. A heap alone would cost the logarithm of their number in cache misses.
+//! microseconds ahead, so that scheduling and removing an event costs a few instructions, whatever
+//! the number of events. A heap alone would cost the logarithm of their number in cache misses.
 //!
 //! # Invariants
 //!
 //! - **EVENTS-1**: Events in the wheel are less than [`SLOTS`] ns ahead of the clock, events in the
 //!   heap at least that.
-//! - **EVENTS-2**: Events of the same nanosecond leave in the order in which they were scheduled. An
-//!   event scheduled directly into the wheel is later than every event in the heap for the same
-//!   time: those are moved to the wheel before the clock allows anything else to happen.
-//! - **EVENTS-3**: A bit of `occupied` is set exactly if its slot holds events, and a bit of `groups`
-//!   exactly if its word of `occupied` is not 0.
+//! - **EVENTS-2**: Events of the same nanosecond leave in the order of scheduling. An event
+//!   scheduled directly into the wheel is later than every event in the heap for the same time: the
+//!   clock moves due heap events to the wheel before it lets anything else happen.
+//! - **EVENTS-3**: A bit of `occupied` is set exactly if its slot holds events, and a bit of
+//!   `groups` exactly if its word of `occupied` is not 0.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,13 +27,12 @@ const WORDS: usize = SLOTS / 64;
 /// No node: the end of the free list.
 const NONE: u32 = u32::MAX;
 
-/// Events in order of time; events of the same nanosecond in the order in which they were
-/// scheduled.
+/// Events in order of time; events of the same nanosecond in the order of scheduling.
 #[derive(Debug)]
 pub(super) struct EventQueue<E> {
     now: Nanos,
-    /// The last node of each slot, whose `next` is the first one; stale if the slot is empty. Four bytes a slot, so that the
-    /// wheel stays in the cache.
+    /// The last node of each slot, whose `next` is the first one; stale if the slot is empty. Four
+    /// bytes a slot, so that the wheel stays in the cache.
     slots: Box<[u32]>,
     occupied: [u64; WORDS],
     groups: u64,
@@ -105,11 +104,11 @@ impl<E: Copy> EventQueue<E> {
     /// Returns when the next event is due; [`Nanos::MAX`] without one.
     #[inline]
     pub(super) fn next_at(&self) -> Nanos {
-        // Events in the heap are later than those in the wheel (EVENTS-1).
+        // Events in the heap are later than events in the wheel (EVENTS-1).
         self.next_near().unwrap_or(self.far_at)
     }
 
-    /// Schedules `event` for `at`, or for now if that has passed.
+    /// Schedules `event` for `at`, or for now if `at` has passed.
     #[inline]
     pub(super) fn schedule(&mut self, at: Nanos, event: E) {
         debug_assert!(at >= self.now, "an event in the past");
@@ -181,7 +180,7 @@ impl<E: Copy> EventQueue<E> {
         self.slots[at] = index;
     }
 
-    /// Removes the first event of the current nanosecond, which has one.
+    /// Removes the first event of the current nanosecond, which must have one.
     #[inline]
     fn pop_now(&mut self) -> E {
         let at = self.now as usize % SLOTS;
@@ -209,8 +208,8 @@ impl<E: Copy> EventQueue<E> {
         }
         let at = self.now as usize % SLOTS;
         let (word, bit) = (at / 64, at % 64);
-        // Slots of this word from now on, then the following words, then the preceding ones and the
-        // rest of this word: the wheel has wrapped around.
+        // Slots of this word from now on, then the following words, then the preceding words and
+        // the rest of this word: the wheel has wrapped around.
         let here = self.occupied[word] >> bit;
         if here != 0 {
             return Some(self.now + u64::from(here.trailing_zeros()));

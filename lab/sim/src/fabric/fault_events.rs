@@ -27,7 +27,7 @@ impl<H: Host> Fabric<H> {
     }
 
     /// Stops new faults. Delayed packets still arrive late, and hosts that are paused or down
-    /// return when they were going to.
+    /// return as scheduled.
     pub fn heal(&mut self) {
         let now = self.events.now();
         if let Some(faults) = &mut self.faults {
@@ -53,7 +53,7 @@ impl<H: Host> Fabric<H> {
             FabricEvent::Return(host) => self.resume_host(host, report),
             FabricEvent::Serve(host) | FabricEvent::Timer(host) => match self.state(host) {
                 HostState::Up => self.handle_event(event, report),
-                // The host is served when it returns, and gets its timer then.
+                // The host is served, and its timer set, when it returns.
                 HostState::Paused(_) | HostState::Down => {
                     self.stations[host as usize].timer = Nanos::MAX;
                 }
@@ -128,7 +128,8 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// Crashes a host. Requests that its applications were to submit when it resumed are lost.
+    /// Crashes a host. Requests that its applications would have submitted when it resumed are
+    /// lost.
     fn crash(&mut self, host: HostId) {
         let now = self.events.now();
         if let Some(faults) = &mut self.faults {

@@ -1,8 +1,8 @@
-//! Mail: packets on their way from a region to another one.
+//! Mail: packets in flight from one region to another.
 //!
-//! Packets that are sent in a window arrive after it, so they are collected when the next window
-//! begins. Until then the boxes of the next window are filled already by regions that are ahead, so
-//! there are two sets, used in turns.
+//! Packets sent in a window arrive after it, so they are collected when the next window starts.
+//! Meanwhile regions that are ahead already fill the boxes of the next window, so two sets are used
+//! in turn.
 
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,13 +17,13 @@ use apus_workload::time::Nanos;
 pub(super) struct Letter<B> {
     /// When it reaches the port.
     pub(super) at: Nanos,
-    /// The port of the region at whose queue it arrives.
+    /// The port of the receiving region whose queue it enters.
     pub(super) port: PortIndex,
     pub(super) packet: Packet,
     pub(super) body: B,
 }
 
-/// Letters of a region that have not been posted, and the first arrival of those.
+/// Letters of a region that have not been posted, and their first arrival.
 #[derive(Debug)]
 pub(super) struct Outbox<B> {
     /// Letters to each region.
@@ -54,9 +54,9 @@ pub(super) struct Mail<B> {
 /// Letters of one window.
 #[derive(Debug)]
 struct BoxSet<B> {
-    /// A box for each pair, those to one region next to each other.
+    /// A box for each pair; boxes to the same region are adjacent.
     boxes: Box<[Mutex<Vec<Letter<B>>>]>,
-    /// For each receiving region a bit for each sending one whose box has letters.
+    /// For each receiving region, a bit for each sending region whose box has letters.
     filled: Box<[AtomicU64]>,
 }
 
@@ -70,8 +70,8 @@ impl<B> Mail<B> {
         Self { sets: [set(), set()] }
     }
 
-    /// Posts the letters that `from` has sent in window `window`, once a window. Returns when the first of them arrives;
-    /// [`Nanos::MAX`] without any.
+    /// Posts the letters that `from` has sent in window `window`, once a window. Returns the first
+    /// arrival; [`Nanos::MAX`] without letters.
     pub(super) fn post(&self, window: u64, from: u32, outbox: &mut Outbox<B>) -> Nanos {
         let first = mem::replace(&mut outbox.first, Nanos::MAX);
         if first == Nanos::MAX {
@@ -80,7 +80,7 @@ impl<B> Mail<B> {
         let set = &self.sets[(window % 2) as usize];
         for (to, letters) in outbox.letters.iter_mut().enumerate() {
             if !letters.is_empty() {
-                // The box was emptied two windows ago. Its memory goes back to the outbox.
+                // The box was emptied two windows ago. Its memory returns to the outbox.
                 mem::swap(&mut *set.lock(from as usize, to), letters);
                 set.filled[to].fetch_or(1 << from, Ordering::Release);
             }
@@ -93,8 +93,8 @@ impl<B> Mail<B> {
         self.sets[(window % 2) as usize].filled[to as usize].load(Ordering::Relaxed) != 0
     }
 
-    /// Collects the letters to `to` that were sent in window `window`, by sender and in the order in
-    /// which each has sent them. No region posts to that window any more.
+    /// Collects the letters to `to` that were sent in window `window`, by sender, and in the order
+    /// of sending for each. No region posts to that window any more.
     pub(super) fn collect(&self, window: u64, to: u32, mut receive: impl FnMut(Letter<B>)) {
         let set = &self.sets[(window % 2) as usize];
         let mut filled = set.filled[to as usize].swap(0, Ordering::Acquire);
@@ -107,7 +107,8 @@ impl<B> Mail<B> {
 }
 
 impl<B> BoxSet<B> {
-    /// Locks the box of a pair. A panic while one is locked ends the run, so that poison says nothing new.
+    /// Locks the box of a pair. A panic while one is locked ends the run, so poisoning can be
+    /// ignored.
     fn lock(&self, from: usize, to: usize) -> MutexGuard<'_, Vec<Letter<B>>> {
         let index = to * self.filled.len() + from;
         self.boxes[index].lock().unwrap_or_else(PoisonError::into_inner)
@@ -118,7 +119,8 @@ impl<B> BoxSet<B> {
 mod tests {
     use super::*;
 
-    /// Posts what `from` sends in a window: bodies, their regions and arrivals. Returns the first arrival.
+    /// Posts the letters that `from` sends in a window: bodies, regions and arrivals. Returns the
+    /// first arrival.
     fn post(
         mail: &Mail<&'static str>,
         window: u64,

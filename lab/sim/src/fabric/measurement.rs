@@ -34,7 +34,7 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// Returns what has been measured.
+    /// Returns the measurements.
     pub(super) fn totals(&self) -> Totals {
         let now = self.events.now();
         let hosts = self.stations.len() as u64;
@@ -62,22 +62,22 @@ impl<H: Host> Fabric<H> {
         totals
     }
 
-    /// Returns the sum of the counters of all hosts since the beginning of the run.
+    /// Returns the sum of the counters of all hosts since the start of the run.
     fn host_counters(&self) -> HostCounters {
         self.hosts().fold(HostCounters::default(), |sum, host| sum + host.counters())
     }
 }
 
-/// What has been measured in a fabric, or in some of its regions, as sums.
+/// Measurements of a fabric or of some of its regions, as sums.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     time: Nanos,
     /// Queues by [`Kind`].
     queues: [Queues; 3],
-    /// Bytes that the links to hosts could have carried, and those that they have.
+    /// Bytes that the links to hosts could have carried, and bytes that they have carried.
     capacity: u128,
     sent: u64,
-    /// Samples of links to hosts, and those that found one idle whose host withheld grants.
+    /// Samples of links to hosts, and samples of an idle link whose host withheld grants.
     possible: u64,
     wasted: u64,
     level_bytes: [u64; 8],
@@ -134,7 +134,7 @@ impl Totals {
 impl Add for Totals {
     type Output = Self;
 
-    /// Adds what was measured in another region over the same time.
+    /// Adds the measurements of another region over the same time.
     fn add(self, other: Self) -> Self {
         let queues = |kind: usize| Queues {
             ports: self.queues[kind].ports + other.queues[kind].ports,

@@ -47,19 +47,19 @@ pub struct Fabric<H: Host> {
     /// its time on the link.
     pub(super) delay_to_tor: Nanos,
     pub(super) counts: FabricCounts,
-    /// Division of the fabric of which this is a region. A fabric that is not divided is the only region.
+    /// Division of the fabric that this region belongs to. An undivided fabric is the only region.
     division: Arc<Division>,
     region: u32,
     /// Its first host.
     first_host: HostId,
-    /// Packets that have left for other regions.
+    /// Packets to other regions.
     pub(super) outbox: Outbox<H::Body>,
     /// Faults, if configured.
     pub(super) faults: Option<Box<FaultInjector>>,
 }
 
 impl<H: Host> Fabric<H> {
-    /// Returns a fabric at time 0 whose hosts `host` creates.
+    /// Returns a fabric at time 0, with hosts created by `host`.
     pub fn new(settings: &Settings, host: impl FnMut(HostId) -> H) -> Self {
         let routes = Self::routes(settings);
         let division = Arc::new(Division::new(&routes, 1));
@@ -72,7 +72,7 @@ impl<H: Host> Fabric<H> {
         Routes::new(settings.topology.shape, settings.spreading, rng)
     }
 
-    /// Returns a region of a fabric at time 0, whose hosts `host` creates.
+    /// Returns a region of a fabric at time 0, with hosts created by `host`.
     pub(super) fn region(
         settings: &Settings,
         routes: &Routes,
@@ -81,7 +81,7 @@ impl<H: Host> Fabric<H> {
         mut host: impl FnMut(HostId) -> H,
     ) -> Self {
         let topology = settings.topology;
-        // Multiples of an odd number differ between regions; the first region has the seed itself.
+        // Multiples of an odd number differ between regions; the first region uses the seed itself.
         let seed = settings.seed ^ u64::from(region).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let hosts = division.hosts(region);
         let first_host = hosts.start;
@@ -134,17 +134,17 @@ impl<H: Host> Fabric<H> {
     ///
     /// # Panics
     ///
-    /// There is no such host.
+    /// The host does not exist.
     pub fn host(&self, id: HostId) -> &H {
         &self.stations[(id - self.first_host) as usize].host
     }
 
-    /// Runs `something` on a host that otherwise waits for events, for example because its user
-    /// acts. The host is then served.
+    /// Runs `something` on a host between events, for example because its user acts. The host is
+    /// then served.
     ///
     /// # Panics
     ///
-    /// There is no such host.
+    /// The host does not exist.
     pub fn attend(&mut self, id: HostId, something: impl FnOnce(&mut H)) {
         something(&mut self.station(id).host);
         self.events.schedule(self.events.now(), FabricEvent::Serve(id));
@@ -285,7 +285,7 @@ impl<H: Host> Fabric<H> {
             self.transmit(id);
         }
         let station = &mut self.stations[(id - self.first_host) as usize];
-        // A deadline that has been postponed is noticed when the event of the old one is handled.
+        // A postponed deadline is noticed when the event of the old deadline is handled.
         if let Some(at) = station.host.next_timeout()
             && at < station.timer
         {
@@ -294,7 +294,7 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// Transmits the host's next packet, if there is one, on its free link.
+    /// Transmits the host's next packet, if any, on its free link.
     fn transmit(&mut self, id: HostId) {
         let now = self.events.now();
         let station = &mut self.stations[(id - self.first_host) as usize];
@@ -312,7 +312,7 @@ impl<H: Host> Fabric<H> {
         self.pass(now + taken + self.delay_to_tor, port, index);
     }
 
-    /// Lets a packet reach the output of a switch at `at`.
+    /// Schedules the arrival of a packet at the output of a switch at `at`.
     #[inline]
     fn pass(&mut self, at: Nanos, port: PortId, index: PacketIndex) {
         let place = self.division.place(port);
@@ -323,7 +323,7 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// Lets a packet leave for another region.
+    /// Sends a packet to another region.
     #[inline(never)]
     fn leave(&mut self, at: Nanos, to: Place, index: PacketIndex) {
         let (packet, body) = (*self.packets.get(index), self.packets.body(index).clone());
@@ -335,7 +335,7 @@ impl<H: Host> Fabric<H> {
     ///
     /// # Panics
     ///
-    /// It is late (REGION-1).
+    /// The packet is late (REGION-1).
     pub(super) fn accept(&mut self, letter: Letter<H::Body>) {
         let Letter { at, port, packet, body } = letter;
         assert!(at >= self.events.now(), "REGION-1: a packet for {at} at {}", self.events.now());

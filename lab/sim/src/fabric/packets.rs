@@ -1,8 +1,8 @@
 //! Table of the packets on links and in queues.
 //!
-//! Freed entries are reused, the last one first, so that it is still in the cache. Queues and
-//! events hold the index of the entry. The queues of ports are linked through the table
-//! ([`Packets::next`]), so a queue needs no memory of its own.
+//! Freed entries are reused, most recently freed first, while they are still in the cache. Queues
+//! and events hold the index of the entry. The queues of ports are linked through the table
+//! ([`Packets::next`]), so a queue needs no additional memory.
 
 use crate::packet::Packet;
 

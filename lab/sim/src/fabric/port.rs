@@ -23,13 +23,13 @@ pub(super) struct Port {
     pub(super) latency: Nanos,
     /// Buffer pool of the waiting packets.
     pub(super) pool: u32,
-    /// Waiting bytes from which on packets are marked.
+    /// Queue length, in bytes, from which packets are marked.
     pub(super) mark_at: u64,
     pub(super) meter: Meter,
 }
 
 impl Port {
-    /// Returns the port with this id, whose waiting packets are in the buffer pool `pool`.
+    /// Returns the port with this id; its queued packets occupy the buffer pool `pool`.
     pub(super) fn new(settings: &Settings, routes: &Routes, id: PortId, pool: u32) -> Self {
         let topology = &settings.topology;
         let delays = topology.delays;
@@ -60,9 +60,9 @@ impl Port {
 /// Measurements of a port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Meter {
-    /// Bytes that wait now, without the packet on the link.
+    /// Bytes queued now, without the packet on the link.
     pub(super) waiting: u64,
-    /// Most bytes that have waited.
+    /// Longest queue in bytes.
     pub(super) longest: u64,
     /// Waiting bytes integrated over time up to `since`.
     area: u128,
@@ -96,7 +96,7 @@ impl Meter {
         self.area + u128::from(self.waiting) * u128::from(now - self.since)
     }
 
-    /// Resets the measurements, except for the bytes that wait.
+    /// Resets the measurements, except for the queued bytes.
     pub(super) fn reset(&mut self, now: Nanos) {
         *self =
             Self { waiting: self.waiting, longest: self.waiting, since: now, ..Self::default() };

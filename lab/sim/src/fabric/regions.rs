@@ -1,4 +1,4 @@
-//! A fabric in regions, which several threads simulate at the same time.
+//! A fabric in regions that several threads simulate at the same time.
 //!
 //! ```text
 //!   thread 1  ── collect mail ── events of the window ── post mail ── other regions ──┐ next window
@@ -6,18 +6,19 @@
 //! ```
 //!
 //! A packet that leaves a region arrives in another one a *lookahead* later at the earliest: the
-//! propagation on a link and the delay of a switch, and if there is one rack the software of its host.
-//! A window begins at the first event of all regions and is as long as the lookahead, so what a region
-//! does in it concerns no other region before the next window, and all threads can work. Each begins
-//! with its own regions, whose state is in the cache of its processor, and then helps out with those
-//! of others. This is the conservative kind of parallel simulation: nothing is ever taken back.
+//! propagation on a link and the delay of a switch, or with a single rack also the software of the
+//! host. A window starts at the first event of all regions and is as long as the lookahead, so
+//! events of a region affect other regions only from the next window on, and all threads can work.
+//! Each thread first simulates its own regions, whose state is in its processor's cache, and then
+//! helps out with the regions of other threads. This is conservative parallel simulation: no event
+//! is ever rolled back.
 //!
 //! # Invariants
 //!
 //! - **REGION-1**: No packet reaches a region before its clock.
 //! - **REGION-2**: Equal settings, hosts and messages give equal events, whatever the number of
-//!   threads: the number of regions depends on the settings alone, regions share nothing but mail,
-//!   each has random numbers of its own, and mail is ordered by its sender.
+//!   threads: the number of regions depends on the settings alone, regions share only mail, each
+//!   has its own random numbers, and mail is ordered by sender.
 
 use std::collections::VecDeque;
 use std::panic;
@@ -37,14 +38,17 @@ use crate::network::{Counters, Network};
 use crate::topology::Topology;
 use apus_workload::time::Nanos;
 
-/// Regions of a fabric with fewer racks. Chosen by us: a thread for each is as much as most machines have.
+/// Regions of a fabric with fewer racks. Chosen by us: most machines do not run more threads at the
+/// same time.
 const REGIONS: u32 = 8;
-/// Most regions. Chosen by us: there is a box for each pair.
+/// Maximum number of regions. Chosen by us: each pair needs a box.
 const MOST_REGIONS: u32 = 32;
-/// Hosts of a region, on average at least. Chosen by us: fewer have hardly anything to do in a window.
+/// Minimum average number of hosts per region. Chosen by us: fewer hosts have too little work in a
+/// window.
 const LEAST_HOSTS: u32 = 8;
 
-/// A fabric in regions. A message may be submitted before its time, and is given to its host then.
+/// A fabric in regions. A message may be submitted before its time; its host receives it at that
+/// time.
 #[derive(Debug)]
 pub struct Regions<H: Host> {
     regions: Vec<Mutex<Region<H>>>,
@@ -55,7 +59,7 @@ pub struct Regions<H: Host> {
     threads: usize,
 }
 
-/// A region, and what passes between its hosts and the applications.
+/// A region, and the messages and outcomes between its hosts and the applications.
 #[derive(Debug)]
 struct Region<H: Host> {
     fabric: Fabric<H>,
@@ -66,7 +70,7 @@ struct Region<H: Host> {
 }
 
 impl<H: Host> Region<H> {
-    /// Returns when it has something to do next.
+    /// Returns the time of its next event or message.
     fn next_at(&self) -> Nanos {
         let message = self.messages.front().map_or(Nanos::MAX, |message| message.at);
         self.fabric.next_event_at().min(message)
@@ -87,19 +91,20 @@ impl<H: Host> Region<H> {
 }
 
 impl<H: Host> Regions<H> {
-    /// Returns a fabric at time 0 that up to `threads` threads simulate. `hosts` is called for each region, and what it returns
-    /// creates the hosts of that region, so that those of different regions need not share anything.
+    /// Returns a fabric at time 0 that up to `threads` threads simulate. `hosts` is called for each
+    /// region and returns a function that creates its hosts, so that hosts of different regions
+    /// need not share state.
     pub fn new<F: FnMut(HostId) -> H>(
         settings: &Settings,
         threads: usize,
         mut hosts: impl FnMut() -> F,
     ) -> Self {
         let Topology { shape, delays, .. } = settings.topology;
-        // Between the switches of different racks, or from a host to the switch of the only one.
+        // Between the switches of different racks, or from a host to the switch of the only rack.
         let software = if shape.racks == 1 { delays.host_out } else { 0 };
         let lookahead = delays.propagation + delays.switch + software;
         let routes = Fabric::<H>::routes(settings);
-        // Ports that share a buffer change it at once.
+        // Ports that share a buffer see each other's changes immediately.
         let divisible = lookahead > 0 && !matches!(settings.buffers, Buffers::Shared(_));
         let most = shape.racks.clamp(REGIONS, MOST_REGIONS);
         let count = if divisible { (shape.hosts() / LEAST_HOSTS).clamp(1, most) } else { 1 };
@@ -126,17 +131,16 @@ impl<H: Host> Regions<H> {
     }
 }
 
-/// What the threads of a run share.
+/// State shared by the threads of a run.
 #[derive(Debug)]
 struct Run<'a, H: Host> {
     regions: &'a [Mutex<Region<H>>],
     mail: &'a Mail<H::Body>,
     barrier: Barrier,
     threads: usize,
-    /// The window for which each region was taken by a thread.
+    /// Window that each region was last taken for by a thread.
     taken: Box<[AtomicU64]>,
-    /// When each region has something to do next, after the window before this one and after this
-    /// one, in turns.
+    /// Next event of each region after the previous window and after this one, alternating.
     next: [Box<[AtomicU64]>; 2],
     lookahead: Nanos,
     until: Nanos,
@@ -152,14 +156,15 @@ impl<H: Host> Run<'_, H> {
         for window in 1.. {
             let next = self.next[((window - 1) % 2) as usize].iter();
             let begin = next.map(|next| next.load(Ordering::Relaxed)).min().unwrap_or(Nanos::MAX);
-            // All threads compute the same, and end with the same window.
+            // All threads compute the same value, and end with the same window.
             let is_last = begin > self.until;
             let end = if is_last {
                 self.until
             } else {
                 self.until.min(begin.saturating_add(self.lookahead))
             };
-            // Its own regions, and then those of others, beginning with those that come last there.
+            // Its own regions, and then the regions of other threads, starting with the regions
+            // that their threads reach last.
             for number in own.clone().chain((0..own.start).rev()).chain((own.end..count).rev()) {
                 let free = self.taken[number].compare_exchange(
                     window - 1,
@@ -183,7 +188,7 @@ impl<H: Host> Run<'_, H> {
         let region = number as u32;
         let next = before[number].load(Ordering::Relaxed);
         let at = if next > end && end < self.until && !self.mail.waits(window - 1, region) {
-            // Nothing happens, and its clock may stay behind.
+            // No event is due, so its clock may lag behind.
             next
         } else {
             let mut this = lock(&self.regions[number]);
@@ -265,7 +270,7 @@ where
     }
 }
 
-/// Locks a region. A panic while one is locked ends the run, so that poison says nothing new.
+/// Locks a region. A panic while one is locked ends the run, so poisoning can be ignored.
 fn lock<H: Host>(region: &Mutex<Region<H>>) -> MutexGuard<'_, Region<H>> {
     region.lock().unwrap_or_else(PoisonError::into_inner)
 }

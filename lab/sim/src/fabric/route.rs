@@ -33,8 +33,8 @@ pub(super) enum Kind {
     SpineToTor,
 }
 
-/// Port map of a fabric. Ports to hosts have the first indices, followed by those from TORs to
-/// spines ordered by rack, and those from spines to TORs ordered by spine.
+/// Port map of a fabric. Ports to hosts have the first indices, followed by ports from TORs to
+/// spines ordered by rack, and ports from spines to TORs ordered by spine.
 #[derive(Clone, Debug)]
 pub(super) struct Routes {
     shape: Shape,
@@ -92,7 +92,8 @@ impl Routes {
         }
     }
 
-    /// Returns the host that a port leads to. The ports between a rack and the spines are dealt to the hosts of the rack.
+    /// Returns the host that a port leads to. The ports between a rack and the spines are
+    /// distributed over the hosts of the rack.
     pub(super) fn nearest_host(&self, port: PortId) -> HostId {
         let Shape { hosts_per_rack, spines, racks } = self.shape;
         let spine = match self.port(port).0 {
@@ -104,7 +105,7 @@ impl Routes {
         self.rack_of_port(port) * hosts_per_rack + host as u32
     }
 
-    /// Returns the port at which a packet from its sender is enqueued.
+    /// Returns the first port of a packet's path, where it is enqueued on arrival from its sender.
     #[inline]
     pub(super) fn first(&mut self, packet: &Packet) -> PortId {
         let Packet { from, to, flow, .. } = *packet;

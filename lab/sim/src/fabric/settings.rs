@@ -8,8 +8,8 @@ use apus_workload::time::{MICROSECOND, Nanos};
 pub enum Spreading {
     /// Each packet takes a random spine (the paper's packet spraying).
     PerPacket,
-    /// All packets of a flow take the same spine, selected by a hash (ECMP). The flows between two hosts are those of their
-    /// processes.
+    /// All packets of a flow take the same spine, selected by a hash (ECMP). Each pair of processes
+    /// of two hosts has its own flows.
     PerFlow,
 }
 
@@ -18,7 +18,7 @@ pub enum Spreading {
 pub enum Buffers {
     /// Bytes of each port.
     PerPort(u64),
-    /// What the link of each port carries in this time.
+    /// For each port, the bytes that its link carries in this time.
     PerPortTime(Nanos),
     /// Bytes that all ports of a switch share.
     Shared(u64),
@@ -33,10 +33,10 @@ pub struct Settings {
     pub spreading: Spreading,
     /// Buffer space of switches.
     pub buffers: Buffers,
-    /// Waiting bytes from which on a port at the hosts' rate marks ECN-capable packets, scaled for
-    /// ports of other rates. `None` disables marks.
+    /// Queue length in bytes from which a port at the hosts' rate marks ECN-capable packets, scaled
+    /// for ports of other rates. `None` disables marking.
     pub mark_at: Option<u64>,
-    /// Whether only ports between racks and spines mark, and ports to hosts never.
+    /// Whether only ports between racks and spines mark packets, and ports to hosts never do.
     pub only_core_marks: bool,
     /// Time between two samples of idle links and withheld grants.
     pub sample_every: Nanos,
@@ -46,7 +46,7 @@ pub struct Settings {
 
 impl Settings {
     /// Returns the fabric of SIGCOMM 2018's simulations: packet spraying, unlimited buffers, no
-    /// marks.
+    /// marking.
     #[must_use]
     pub const fn new(topology: Topology, seed: u64) -> Self {
         Self {

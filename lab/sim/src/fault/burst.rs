@@ -1,7 +1,7 @@
 //! Burst losses.
 //!
 //! A link is in one of two states, as in the model of Gilbert (1960) and Elliott (1963): good,
-//! without losses, and bad, in which everything is lost. The state may change with every packet.
+//! without losses, and bad, where every packet is lost. The state may change with every packet.
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -13,7 +13,7 @@ pub(super) struct Burst {
 }
 
 impl Burst {
-    /// Returns whether the next packet is lost. Of 10,000 packets `begin` start a burst, which has
+    /// Returns whether the next packet is lost. Of 10,000 packets, `begin` start a burst of
     /// `length` packets on average.
     pub(super) fn strikes(&mut self, rng: &mut Pcg64Mcg, begin: u32, length: u32) -> bool {
         self.bad = if self.bad {
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn without_bursts_nothing_is_lost() {
+    fn without_bursts_no_packet_is_lost() {
         let mut rng = Pcg64Mcg::seed_from_u64(1);
         let mut burst = Burst::default();
         assert!((0..10_000).all(|_| !burst.strikes(&mut rng, 0, 10)));

@@ -2,10 +2,10 @@
 //!
 //! # Invariants
 //!
-//! - **INJECTOR-1**: The same packets at the same times have the same fate: random numbers are drawn
-//!   packet by packet from one stream.
-//! - **INJECTOR-2**: After healing there are no new faults. Delayed packets still arrive late, and hosts
-//!   that crashed forever stay down.
+//! - **INJECTOR-1**: The same packets at the same times have the same fate: random numbers are
+//!   drawn packet by packet from one stream.
+//! - **INJECTOR-2**: After healing there are no new faults. Delayed packets still arrive late, and
+//!   hosts that crashed forever stay down.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -17,7 +17,7 @@ use super::settings::{Corruption, Settings};
 use crate::message::{HostId, Message};
 use apus_workload::time::Nanos;
 
-/// Separates the stream of faults from that of paths.
+/// Separates the random stream of faults from the stream of paths.
 const STREAM: u64 = 0x6661_756c_7473;
 
 /// State of a host.

@@ -7,9 +7,8 @@
 //! ```
 //!
 //! Faults apply to packets that have passed the last link and not yet their host's software. This
-//! is one place, and a fabric without faults pays one branch for it. The random numbers come from a
-//! stream of their own, so faults change neither what is sent nor the paths of packets before the
-//! fault.
+//! is a single place, and a fabric without faults pays one branch for it. Faults have their own
+//! stream of random numbers, so they change neither the packets nor the paths before the fault.
 
 mod burst;
 mod counters;

@@ -3,8 +3,8 @@
 use crate::message::HostId;
 use apus_workload::time::Nanos;
 
-/// All outages. Those of the same host may overlap: the host is down if one of them is a crash, and
-/// otherwise paused.
+/// All outages. Outages of the same host may overlap: the host is down if one of them is a crash,
+/// and otherwise paused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outages {
     /// Partitions of the network.
@@ -20,7 +20,7 @@ pub struct Outages {
 pub struct Partition {
     /// Hosts on one side.
     pub side: Vec<HostId>,
-    /// Beginning.
+    /// Start.
     pub from: Nanos,
     /// End.
     pub until: Nanos,
@@ -31,7 +31,7 @@ pub struct Partition {
 pub struct Pause {
     /// The host.
     pub host: HostId,
-    /// Beginning.
+    /// Start.
     pub from: Nanos,
     /// End.
     pub until: Nanos,
@@ -44,7 +44,7 @@ pub struct Crash {
     pub host: HostId,
     /// Time of the crash.
     pub at: Nanos,
-    /// Time of the restart; [`Nanos::MAX`] for none.
+    /// Time of the restart; [`Nanos::MAX`] for no restart.
     pub until: Nanos,
 }
 

@@ -7,8 +7,8 @@ use apus_workload::time::Nanos;
 pub struct Settings {
     /// Packets that are lost independently.
     pub loss: u32,
-    /// Packets that start a burst of losses. Each host's link has its own bursts (model of Gilbert
-    /// and Elliott).
+    /// Packets that start a burst of losses. Bursts of different hosts' links are independent
+    /// (model of Gilbert and Elliott).
     pub burst: u32,
     /// Mean number of packets in a burst. All of them are lost.
     pub burst_length: u32,
@@ -23,8 +23,8 @@ pub struct Settings {
     pub spike: u32,
     /// See [`Settings::spike`].
     pub spike_of: Nanos,
-    /// Packets of which a copy is delivered much later, up to [`Settings::late_by`], when their
-    /// state may have been discarded.
+    /// Packets that are duplicated, with the copy delivered much later, up to
+    /// [`Settings::late_by`], when their state may have been discarded.
     pub very_late: u32,
     /// See [`Settings::very_late`].
     pub late_by: Nanos,
@@ -45,7 +45,7 @@ pub enum Corruption {
 }
 
 impl Settings {
-    /// Returns whether no fault is possible.
+    /// Returns whether all faults are disabled.
     #[must_use]
     pub const fn are_none(&self) -> bool {
         let Self { loss, burst, duplication, reordering, spike, very_late, corruption, .. } = self;

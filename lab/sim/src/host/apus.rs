@@ -3,11 +3,11 @@
 //! [`Transport`] runs unchanged: it gets commands, packets and the time, and returns packets and
 //! events. The host takes the place of the engine and the driver: it polls for packets when its
 //! link is free, sets the packet limit, and passes messages to the application. This file and the
-//! engine's loop are the only places where the protocol meets what carries its packets.
+//! engine's loop are the only places where the protocol meets its packet carrier.
 //!
-//! Payload is neither carried nor kept, except for the [`Label`] at the beginning of each message.
-//! All other bytes are zeros that all messages share, and the transport keeps only the label of
-//! what arrives.
+//! Payload is neither carried nor kept, except for the [`Label`] at the start of each message. All
+//! other bytes are zeros that all messages share, and the transport keeps only the label of an
+//! incoming message.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -32,8 +32,8 @@ use apus_workload::time::{Nanos, Rate};
 /// Response of a host's application to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The shortest possible response, which tells the sender of the arrival: the closest that a
-    /// request-response protocol comes to one-way messages.
+    /// The shortest possible response, which confirms the arrival: the closest equivalent of a
+    /// one-way message in a request-response protocol.
     Nothing,
     /// A response as long as the message.
     Echo,
@@ -59,7 +59,8 @@ impl Answer {
     }
 }
 
-/// State that all hosts of a fabric, or of a region of one, share. Each refers to one copy: one of their own would not stay in the cache.
+/// State shared by all hosts of a fabric or of a region. All of them refer to one copy: a copy per
+/// host would not stay in the cache.
 #[derive(Clone, Debug)]
 pub struct Shared {
     pub(super) state: Arc<State>,
@@ -77,8 +78,8 @@ pub(super) struct State {
 }
 
 impl Shared {
-    /// Returns the state for hosts with this configuration, whose links have this rate, and whose
-    /// messages have at most `longest` bytes.
+    /// Returns the state for hosts with this configuration, this link rate, and messages of at most
+    /// `longest` bytes.
     #[must_use]
     pub fn new(
         config: Config,
@@ -147,7 +148,7 @@ impl ApusHost {
         &self.transport
     }
 
-    /// Returns the transport, to tell it of others and to ask it.
+    /// Returns the transport, to exchange state with neighbours.
     pub(super) const fn transport_mut(&mut self) -> &mut Transport {
         &mut self.transport
     }
@@ -214,12 +215,12 @@ impl ApusHost {
             Answer::Echo => self.shared.payload(label),
             Answer::Bytes(bytes) => self.shared.state.zeros.slice(..bytes as usize).into(),
         };
-        // Responses have as much room of their own as requests: the response to an accepted request
-        // is refused only if its client has ended the call.
+        // Responses have as much separate room as requests: the response to an accepted request is
+        // refused only if its client has ended the call.
         let _ = self.transport.reply(now, rpc, payload);
     }
 
-    /// Submits refused messages again, now that there is room.
+    /// Resubmits refused messages after room has become free.
     fn retry(&mut self, now: Instant) {
         while let Some(message) = self.refused.pop_front() {
             if !self.call(now, &message) {
@@ -339,7 +340,7 @@ impl Host for ApusHost {
 struct Writer<'a> {
     from: HostId,
     process: u8,
-    /// The port that they leave from, 0 for that of the process.
+    /// Their source port; 0 is the port of the process.
     port: u8,
     packets: &'a PacketOverhead,
     transmit: &'a Transmit<'a>,
@@ -362,7 +363,7 @@ impl Writer<'_> {
         frame.header_len = header.len() as u8;
         frame.process = self.process;
         match header.first_chunk::<DATA_HEADER_LEN>() {
-            // The usual case, and a constant length needs no call.
+            // The usual case: copying a constant length needs no call.
             Some(data) if header.len() == DATA_HEADER_LEN => {
                 frame.header[..DATA_HEADER_LEN].copy_from_slice(data);
             }

@@ -9,7 +9,7 @@ use crate::message::Message;
 /// Bytes of a message that are carried and kept.
 pub(super) const LABEL: usize = Message::SHORTEST as usize;
 
-/// Beginning of a message.
+/// First bytes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     pub(super) number: u32,
@@ -28,14 +28,14 @@ impl Label {
     }
 }
 
-/// Contents of a packet of apus: its header, and the beginning of its payload.
+/// Contents of a packet of apus: its header, and the first bytes of its payload.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub(super) header: [u8; MAX_HEADER_LEN],
     pub(super) header_len: u8,
     /// First bytes of the payload; the others are zeros.
     pub(super) beginning: [u8; LABEL],
-    /// The process that sends it, and its port, to which it goes.
+    /// The sending process and its port; the packet is for the same process of the receiver.
     pub(super) process: u8,
 }
 
@@ -46,13 +46,13 @@ impl Default for Frame {
 }
 
 thread_local! {
-    /// Buffer in which packets are assembled: one for each thread stays in the cache.
+    /// Buffer for assembling packets: one per thread stays in the cache.
     static DATAGRAM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Frame {
-    /// Calls `receive` with the packet as a transport receives it, with this number of payload bytes. Payload after the label
-    /// has no meaning.
+    /// Calls `receive` with the packet as a transport receives it, with this number of payload
+    /// bytes. Payload after the label has no meaning.
     pub(super) fn with_datagram<T>(&self, payload: u32, receive: impl FnOnce(&[u8]) -> T) -> T {
         let header_len = usize::from(self.header_len);
         let end = header_len + payload as usize;

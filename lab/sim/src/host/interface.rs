@@ -18,8 +18,8 @@ pub trait Host {
     /// Handles a packet that has arrived and passed the host's software.
     fn receive(&mut self, now: Nanos, packet: &Packet, body: &Self::Body);
 
-    /// Writes the next packet to `packet` and `body`, if there is one to be sent now. The link is
-    /// free. Called again when it has transmitted the packet, or after the next call that passes
+    /// Writes the next packet to `packet` and `body`, if one can be sent now. The link is free.
+    /// Called again when the link has transmitted the packet, or after the next call that passes
     /// something to the host.
     ///
     /// The previous content of both is meaningless: packets are built in place, in memory that is
@@ -39,7 +39,8 @@ pub trait Host {
         let _ = at;
     }
 
-    /// Reports that nothing waited unread at `at`: what is received from now on has arrived since.
+    /// Reports that no packet was unread at `at`: packets received from now on have arrived since
+    /// then.
     fn begin_reading(&mut self, at: Nanos) {
         let _ = at;
     }
@@ -61,7 +62,7 @@ pub trait Host {
         false
     }
 
-    /// Returns the counters of its transport; all 0 for a transport that counts nothing.
+    /// Returns the counters of its transport; all 0 for a transport without counters.
     fn counters(&self) -> HostCounters {
         HostCounters::default()
     }
@@ -72,7 +73,7 @@ pub trait Host {
         let _ = now;
     }
 
-    /// Flips a bit of a packet's contents, which the random number `chance` selects. Only contents
+    /// Flips the bit of a packet's contents that the random number `chance` selects. Only contents
     /// with bytes support it.
     fn corrupt(body: &mut Self::Body, chance: u64)
     where

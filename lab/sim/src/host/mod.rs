@@ -1,8 +1,8 @@
 //! Interface between a fabric and its hosts.
 //!
 //! A host accepts messages from applications and packets from its link, and returns packets when
-//! its link is free. The fabric knows nothing else about it, so that all transports under
-//! comparison are in the same position.
+//! its link is free. The fabric has no other access to it, so that all transports under comparison
+//! have the same conditions.
 //!
 //! # Contract
 //!

@@ -19,7 +19,7 @@ use crate::network::HostCounters;
 use crate::packet::Packet;
 use apus_workload::time::Nanos;
 
-/// A host of a fabric in which some hosts run the module.
+/// A host of a fabric where some hosts run the module.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one of them for each host")]
 pub enum MixedHost {
@@ -92,7 +92,7 @@ impl Host for MixedHost {
     }
 }
 
-/// A host that runs the model of the Linux module. Its applications behave like those of
+/// A host that runs the model of the Linux module. Its applications behave like the applications of
 /// [`ApusHost`].
 #[derive(Debug)]
 pub struct ModuleHost {
@@ -111,7 +111,8 @@ impl ModuleHost {
     /// Returns a host without any history.
     #[must_use]
     pub fn new(id: HostId, shared: Shared) -> Self {
-        // Golden ratio: the ticks of few hosts are far apart, those of many spread evenly.
+        // Golden ratio: the ticks of few hosts are far apart, the ticks of many hosts spread
+        // evenly.
         let phase = Nanos::from(id) * 618_034;
         let module = Module::new(PORT, shared.state.packets.payload, 2).ticking_at(phase);
         Self { id, shared, module, outcomes: VecDeque::new() }

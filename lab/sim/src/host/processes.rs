@@ -1,8 +1,8 @@
 //! A host with several processes that run apus.
 //!
-//! Each process has an endpoint with a port of its own, and messages are between the same processes of two hosts. What a
-//! process sends waits in the queue of the interface, which is first in, first out. Either the processes publish what
-//! they do ([`Board`]), or each acts as if it were alone.
+//! Each process has an endpoint with its own port, and a message is between the same process of two
+//! hosts. Outgoing packets wait in the queue of the interface, which is first in, first out. Either
+//! the processes publish their state ([`Board`]), or each acts as if it were alone.
 
 use std::collections::VecDeque;
 
@@ -23,13 +23,13 @@ pub struct ProcessesHost {
     processes: Vec<ApusHost>,
     /// Packets that wait in the queue of the interface.
     interface: VecDeque<(Packet, Frame)>,
-    /// What the processes know of each other; `None` if nothing.
+    /// State that the processes publish to each other; `None` if they do not.
     board: Option<Board>,
 }
 
 impl ProcessesHost {
-    /// Returns a host with `processes` processes. `seed` determines the identity of the first, and those after it those of the
-    /// others.
+    /// Returns a host with `processes` processes. `seed` determines the identity of the first
+    /// process, and the following seeds the identities of the others.
     ///
     /// # Panics
     ///
@@ -48,7 +48,7 @@ impl ProcessesHost {
         }
     }
 
-    /// Has a process do something, and give the interface what it then sends.
+    /// Runs `something` on a process, and passes the resulting packets to the interface.
     fn attend(&mut self, now: Nanos, number: usize, something: impl FnOnce(&mut ApusHost)) {
         let process = &mut self.processes[number];
         if let Some(board) = &self.board {
@@ -80,7 +80,7 @@ impl Host for ProcessesHost {
     }
 
     fn receive(&mut self, now: Nanos, packet: &Packet, frame: &Frame) {
-        // A packet of a process is for the same process of another host.
+        // A packet from a process is for the same process of another host.
         self.attend(now, usize::from(frame.process), |process| process.receive(now, packet, frame));
     }
 

@@ -1,12 +1,12 @@
-//! Ports from which a host sends sprayed packets (SEND-15).
+//! Source ports of sprayed packets (SEND-15).
 
 use apus_wire::Header;
 
-/// The ports of a host beside its own, which it takes in turn as a driver does.
+/// The additional ports of a host, used in turn as in a driver.
 #[derive(Clone, Copy, Debug)]
 pub struct SprayPorts {
     count: u8,
-    /// The last one that was taken, from 1 on.
+    /// The last port used, from 1 on.
     last: u8,
 }
 
@@ -17,8 +17,8 @@ impl SprayPorts {
         Self { count: count as u8, last: 0 }
     }
 
-    /// Returns the number of the port from which the packets that begin with `header` leave: 0, the host's own, if they are not
-    /// sprayed.
+    /// Returns the number of the source port for packets with this header: 0, the host's own port,
+    /// if they are not sprayed.
     #[inline]
     pub fn choose(&mut self, header: &[u8]) -> u8 {
         if self.count == 0 || Header::peek_sprayed(header).is_none() {

@@ -19,7 +19,7 @@ const MAX_SCHED_PRIO: usize = 3;
 const FIFO_LEVEL: u8 = 6;
 /// Bytes of one grant for age.
 const FIFO_INCREMENT: u32 = 50_000;
-/// Time that these bytes take at 5 % of 25 Gbit/s.
+/// Transmission time of these bytes at 5 % of 25 Gbit/s.
 const FIFO_INTERVAL: Nanos = 320 * MICROSECOND;
 
 impl Module {
@@ -48,8 +48,8 @@ impl Module {
             let wanted = (message.received() + window).min(message.length());
             let more = wanted.saturating_sub(message.granted);
             let room = MAX_INCOMING.saturating_sub(outstanding);
-            // HM `homa_grant.c` `homa_grant_priority`: the lowest levels, with the highest of them
-            // for the shortest message.
+            // HM `homa_grant.c` `homa_grant_priority`: the lowest levels, the highest of them for
+            // the shortest message.
             let level = (active - 1 - rank).min(MAX_SCHED_PRIO) as u8;
             outstanding += self.add_grant(*key, more.min(room), level);
         }

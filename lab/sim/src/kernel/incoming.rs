@@ -1,8 +1,8 @@
 //! Reception of a message by the module.
 //!
-//! The module keeps a list of gaps below the highest received byte. A packet continues exactly
-//! there, opens a gap, or fits into a gap; any other packet is dropped as a whole
-//! (HM `homa_incoming.c` `homa_add_packet`).
+//! The module keeps a list of gaps below the highest received byte. A packet starts directly behind
+//! it, opens a gap, or fits into a gap; any other packet is dropped as a whole (HM
+//! `homa_incoming.c` `homa_add_packet`).
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) struct Incoming {
     /// Missing ranges below `end`, in order.
     gaps: Vec<Range<u32>>,
     received: u32,
-    /// Offset up to which the sender may transmit.
+    /// Offset that the sender may transmit up to.
     pub(super) granted: u32,
 }
 
@@ -64,7 +64,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Removes a packet below the highest byte from the gap that contains it.
+    /// Removes the range of a packet below the highest byte from the gap that contains it.
     fn fill_gap(&mut self, offset: u32, end: u32) -> Result<(), Objection> {
         let touches = |gap: &Range<u32>| gap.start < end && offset < gap.end;
         let Some(index) = self.gaps.iter().position(touches) else {
@@ -80,7 +80,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Returns the missing ranges of what may have been sent: each gap, and the tail.
+    /// Returns the missing ranges of the bytes that may have been sent: each gap, and the tail.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Range<u32>> + '_ {
         let tail = (self.end < self.granted).then_some(self.end..self.granted);
         self.gaps.iter().cloned().chain(tail)

@@ -1,10 +1,10 @@
 //! Model of a host that runs the Linux kernel's Homa module.
 //!
 //! It follows the module's documentation and recorded packets, and shares no code with the protocol
-//! core, so that wrong assumptions of either show when the two communicate. It has two uses: hosts
-//! of a simulated fabric, mixed with hosts that run apus in the kernel profile; and verification of
-//! what apus sends, because [`Module::handle_packet`] returns for each packet whether the module
-//! would accept it ([`Objection`]).
+//! core, so that wrong assumptions of either surface when the two communicate. It has two uses:
+//! hosts of a simulated fabric, mixed with hosts that run apus in the kernel profile; and
+//! verification of the packets of apus, because [`Module::handle_packet`] returns for each packet
+//! whether the module would accept it ([`Objection`]).
 //!
 //! ```text
 //!   rx         effect of each packet, and objections to it             incoming   the list of gaps
@@ -12,10 +12,10 @@
 //!   timer      ticks of a millisecond: silence, RESEND, NEED_ACK       grants     SRPT, windows, the oldest
 //! ```
 //!
-//! Source: docs/reference/homa-module.md, *Packets* to *Unscheduled bytes and cutoffs*, and *Rules for peers*. The
-//! numbers are the module's defaults.
+//! Source: docs/reference/homa-module.md, *Packets* to *Unscheduled bytes and cutoffs*, and *Rules
+//! for peers*. The numbers are the module's defaults.
 //!
-//! # What is absent
+//! # Not modelled
 //!
 //! Exhaustion of receive buffers, the pacer, GSO and GRO, more than two ports, fairness of grants
 //! over peers. An application of the module cannot cancel a request.

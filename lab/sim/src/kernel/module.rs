@@ -14,7 +14,7 @@ use super::peer::Peer;
 use super::rpc::{ModuleRpcKey, Rpc, State};
 use apus_workload::time::{MILLISECOND, Nanos};
 
-/// A host with the module and two sockets: port [`CLIENT_PORT`] for calls and another one for
+/// A host with the module and two sockets: port [`CLIENT_PORT`] for calls and another port for
 /// service.
 #[derive(Debug)]
 pub struct Module {
@@ -34,17 +34,17 @@ pub struct Module {
     pub(super) sendable: BTreeSet<(u32, u64, ModuleRpcKey)>,
     /// RPCs whose incoming messages need grants.
     pub(super) scheduled: BTreeSet<ModuleRpcKey>,
-    /// Offsets up to which senders were ever allowed to transmit, also for RPCs that have ended:
-    /// the module forgets these, but the verification needs them.
+    /// Highest offset that each sender was ever allowed to transmit up to, also for RPCs that have
+    /// ended: the module discards these, but the verification needs them.
     pub(super) allowed: BTreeMap<ModuleRpcKey, u32>,
-    /// Time from which on the oldest message may get another grant for its age.
+    /// Earliest time of the next grant to the oldest message for its age.
     pub(super) next_fifo: Nanos,
     pub(super) deadlines: BTreeSet<(Nanos, ModuleRpcKey)>,
     pub(super) next_id: u64,
     pub(super) births: u64,
     pub(super) now: Nanos,
     pub(super) next_tick: Nanos,
-    /// Time from a whole millisecond to a tick.
+    /// Offset of the ticks from whole milliseconds.
     phase: Nanos,
 }
 
@@ -80,8 +80,8 @@ impl Module {
         }
     }
 
-    /// Sets the time from a whole millisecond to the module's tick, which is when the module was loaded. Without that, the ticks
-    /// of all modules coincide.
+    /// Sets the offset of the module's ticks from whole milliseconds, which in reality depends on
+    /// when the module was loaded. Without it, the ticks of all modules coincide.
     #[must_use]
     pub const fn ticking_at(mut self, phase: Nanos) -> Self {
         self.phase = phase % MILLISECOND;
@@ -163,7 +163,7 @@ impl Module {
     }
 
     /// Returns whether an RPC waits for grants of a client that may have ended: it then waits
-    /// forever, whatever happens (HM `homa_timer.c` `homa_timer_check_rpc`).
+    /// forever in any case (HM `homa_timer.c` `homa_timer_check_rpc`).
     #[must_use]
     pub fn waits_for_grants(&self, key: ModuleRpcKey) -> bool {
         self.rpcs.get(&key).is_some_and(|rpc| {

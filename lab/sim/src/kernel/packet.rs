@@ -20,7 +20,7 @@ pub struct ModulePacket {
     pub header_len: usize,
 }
 
-/// A control packet that waits.
+/// A queued control packet.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     pub(super) to: IpAddr,

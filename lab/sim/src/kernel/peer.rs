@@ -8,13 +8,13 @@ use apus_workload::time::Nanos;
 /// Another host.
 #[derive(Debug)]
 pub(super) struct Peer {
-    /// Acks that wait for a DATA packet, at most five (HM `homa_peer.c` `homa_peer_add_ack`).
+    /// Acks waiting for a DATA packet, at most five (HM `homa_peer.c` `homa_peer_add_ack`).
     acks: Vec<Ack>,
     /// Longest message of each level; before CUTOFFS all messages use level 6
     /// (HM `homa_peer.c` `homa_peer_alloc`).
     cutoffs: [u32; 8],
     pub(super) cutoff_version: u16,
-    /// Tick in which CUTOFFS were last sent to it.
+    /// Tick of the last CUTOFFS to it.
     pub(super) cutoffs_tick: Option<Nanos>,
 }
 
@@ -27,8 +27,8 @@ impl Default for Peer {
 }
 
 impl Peer {
-    /// Adds an ack. If there is no room, returns the waiting ones, which leave in an ACK packet
-    /// about the RPC of `ack`.
+    /// Adds an ack. Without room, returns the waiting acks, to be sent in an ACK packet about the
+    /// RPC of `ack`.
     pub(super) fn add(&mut self, ack: Ack) -> Option<AckList> {
         if self.acks.len() == MAX_ACKS {
             return Some(self.take_list());

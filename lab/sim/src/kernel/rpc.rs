@@ -10,7 +10,7 @@ use super::outgoing::Outgoing;
 use apus_workload::time::Nanos;
 
 /// Key of an RPC in the module: the other host, the even id, and the module's role. Ports are not
-/// part of it (HM `homa_rpc.c` `homa_rpc_find_server`).
+/// part of the key (HM `homa_rpc.c` `homa_rpc_find_server`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleRpcKey {
     /// The other host.
@@ -22,7 +22,7 @@ pub struct ModuleRpcKey {
 }
 
 impl ModuleRpcKey {
-    /// Returns the id in packets that the module sends.
+    /// Returns the id in packets of the module.
     pub(super) const fn sender_id(self) -> SenderId {
         SenderId::new(self.id, self.role)
     }

@@ -26,7 +26,7 @@ struct From {
     peer: IpAddr,
     /// The module's key of the RPC.
     key: ModuleRpcKey,
-    /// Ports of an answer.
+    /// Ports of a reply packet.
     ports: (u16, u16),
 }
 
@@ -37,11 +37,12 @@ impl From {
 }
 
 impl Module {
-    /// Handles a packet without IP header that came from host `from`.
+    /// Handles a packet without IP header from host `from`.
     ///
     /// # Errors
     ///
-    /// The [`Objection`] of the module, or one from 8.2 that the module itself does not detect.
+    /// The [`Objection`] of the module, or an objection of 8.2 that the module itself does not
+    /// detect.
     pub fn handle_packet(
         &mut self,
         now: Nanos,
@@ -103,8 +104,8 @@ impl Module {
         Ok(())
     }
 
-    /// Stores the bytes in their message, which may begin with them
-    /// (HM `homa_incoming.c` `homa_dispatch_pkts`).
+    /// Stores the bytes in their message, and creates the message if they are its first (HM
+    /// `homa_incoming.c` `homa_dispatch_pkts`).
     fn add(&mut self, from: From, data: &Data, payload: &[u8]) -> Result<(), Objection> {
         if data.message_length > LONGEST {
             return Err(Objection::TooLong);

@@ -35,7 +35,7 @@ impl Pair {
         self.modules[0].call(self.now, to, vec![7; bytes].into(), 1, None);
     }
 
-    /// Transmits until neither module has a packet. Packets arrive unless they are `lost`.
+    /// Transmits until both modules are out of packets. Packets arrive unless they are `lost`.
     fn talk(&mut self, lost: impl Fn(usize, Kind) -> bool) {
         while let Some((from, packet)) = (0..2).find_map(|from| {
             let packet = self.modules[from].transmit(self.now)?;
@@ -109,9 +109,9 @@ fn need_ack_is_sent_until_a_response_is_acknowledged() {
     assert_eq!(pair.modules[1].live().count(), 0);
 }
 
-/// HM `homa_timer.c` `homa_timer`: its clock begins when the module is loaded.
+/// HM `homa_timer.c` `homa_timer`: its clock starts when the module is loaded.
 #[test]
-fn modules_tick_at_times_of_their_own() {
+fn modules_tick_at_independent_times() {
     for (phase, now, tick) in
         [(250_000, 100, 250_000), (250_000, 250_000, 1_250_000), (0, 100, MILLISECOND)]
     {
@@ -123,7 +123,7 @@ fn modules_tick_at_times_of_their_own() {
     }
 }
 
-/// HM `homa_timer.c` `homa_timer_check_rpc`: every five ticks, and none after a hundred.
+/// HM `homa_timer.c` `homa_timer_check_rpc`: one every five ticks, until the hundredth.
 #[test]
 fn a_silent_server_gets_nineteen_resends() {
     let mut pair = Pair::new();

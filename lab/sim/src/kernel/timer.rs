@@ -9,13 +9,13 @@ use super::parameters::HIGHEST;
 use super::rpc::{ModuleRpcKey, Rpc, State};
 use apus_workload::time::Nanos;
 
-/// Silent ticks before the first RESEND, and between two
-/// (HM `homa_timer.c` `homa_timer_check_rpc`).
+/// Silent ticks before the first RESEND, and between RESENDs (HM `homa_timer.c`
+/// `homa_timer_check_rpc`).
 const RESEND_TICKS: u32 = 5;
-/// Silent ticks after which an RPC fails (HM `homa_timer.c` `homa_timer_check_rpc`).
+/// Silent ticks until an RPC fails (HM `homa_timer.c` `homa_timer_check_rpc`).
 const TIMEOUT_TICKS: u32 = 100;
-/// Ticks from the end of a response to the first NEED_ACK; one per tick follows
-/// (HM `homa_timer.c` `homa_timer_check_rpc`).
+/// Ticks from the end of a response to the first NEED_ACK; afterwards one is sent per tick (HM
+/// `homa_timer.c` `homa_timer_check_rpc`).
 const REQUEST_ACK_TICKS: u32 = 2;
 
 /// Action that a tick requires for an RPC.
@@ -27,7 +27,7 @@ enum TickAction {
 }
 
 impl Module {
-    /// Performs what is due.
+    /// Performs the due ticks.
     pub fn handle_timeout(&mut self, now: Nanos) {
         self.now = now;
         while let Some((at, key)) = self.deadlines.first().copied()

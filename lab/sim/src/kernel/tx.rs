@@ -12,7 +12,7 @@ use super::rpc::ModuleRpcKey;
 use apus_workload::time::Nanos;
 
 impl Module {
-    /// Returns the next packet; `None` if none may leave now.
+    /// Returns the next packet; `None` if no packet may leave now.
     pub fn transmit(&mut self, now: Nanos) -> Option<ModulePacket> {
         self.now = now;
         if let Some(Control { to, bytes }) = self.control.pop_front() {

@@ -1,37 +1,37 @@
-//! Omniscient scheduler: how fast messages can be if one scheduler knows all of them.
+//! Omniscient scheduler: message latency under a single scheduler with global knowledge.
 //!
-//! The SRPT-Oracle of SIGCOMM 2018 (figures 12 and 13): a central scheduler knows every message of
+//! The SRPT-Oracle of SIGCOMM 2018 (figures 12 and 13): a central scheduler sees every message of
 //! the fabric and its length as soon as it is submitted, and acts without delay. Whenever a message
-//! arrives or has been sent, it considers all messages, those with the fewest remaining bytes first
-//! and the older of two equals first. A message transmits at the full rate of the host's link if
-//! neither its sender's uplink nor its receiver's downlink is taken by an earlier one. Preemption
-//! is free and happens between any two bits.
+//! arrives or has been sent, it considers all messages, the fewest remaining bytes first and the
+//! older of two equals first. A message transmits at the full rate of the host's link if neither
+//! its sender's uplink nor its receiver's downlink is taken by an earlier message. Preemption is
+//! free and happens between any two bits.
 //!
-//! What it omits, all in its favour:
+//! Omissions, all in its favour:
 //!
 //! - grants, acknowledgements and everything else that is not data: only the packets of messages
-//!   take time, with their headers, and those of responses if messages are echoed
+//!   take time, with their headers, and the packets of responses if messages are echoed
 //!   ([`Answer::Echo`]);
 //! - the core: switches between racks never limit, even where [`Topology::core_capacity`] is below
 //!   1, and packets never queue in switches;
 //! - loss.
 //!
-//! It is the paper's reference: none of its transports is faster for the smaller half of the
+//! It is the paper's reference: no transport of the paper is faster for the smaller half of the
 //! messages or in the mean over messages. It is not a bound for each size. Shortest remaining
 //! message first is optimal in the mean for one link; for several links no such rule is known. In
 //! addition, the oracle has no buffers: a message waits at its sender until the receiver's link is
 //! free, whereas in a fabric it may wait behind the switch and leave its sender's link to the next
 //! message. A good transport can therefore be faster than the oracle, as Homa is in the paper for
-//! messages of 3 KB of W2 (docs/reference/papers.md, *Slowdown by message size*: median and p99 are 1.77 and 5.03, the
-//! oracle's 2.40 and 6.37).
+//! messages of 3 KB of W2 (docs/reference/papers.md, *Slowdown by message size*: median and p99 are
+//! 1.77 and 5.03, the oracle's 2.40 and 6.37).
 //!
 //! # Invariants
 //!
-//! - **ORACLE-1**: Nothing is rounded before the end: remaining work is counted in picoseconds of the
-//!   host's link.
-//! - **ORACLE-2**: A message that never waits takes exactly [`Topology::ideal`]. A message that waits
-//!   takes longer by its waiting time, rounded up to the nanosecond. No message is faster than its
-//!   ideal.
+//! - **ORACLE-1**: Only results are rounded: remaining work is counted in picoseconds of the host's
+//!   link.
+//! - **ORACLE-2**: A message that never waits takes exactly [`Topology::ideal`]. A message that
+//!   waits takes longer by its waiting time, rounded up to the nanosecond. No message is faster
+//!   than its ideal.
 //! - **ORACLE-3**: The order of outcomes depends only on the messages.
 
 mod rank;
@@ -60,9 +60,9 @@ pub struct Oracle {
     topology: Topology,
     packets: PacketOverhead,
     answer: Answer,
-    /// Trips that are not completely sent.
+    /// Trips that have not been sent completely.
     schedule: Schedule<(Course, Trip)>,
-    /// Trips that are completely sent and have not arrived, by arrival time and number.
+    /// Trips that have been sent completely and have not arrived, by arrival time and number.
     underway: BTreeMap<(Nanos, u32), Trip>,
     /// Outcomes that have not been reported.
     outcomes: VecDeque<(Nanos, Outcome)>,
@@ -82,7 +82,7 @@ struct Trip {
 /// Course of a trip without waiting.
 #[derive(Clone, Copy, Debug)]
 struct Course {
-    /// Time at which the last bit leaves the sender.
+    /// Time when the last bit leaves the sender.
     sent: Picos,
     /// Time of arrival; never before the last bit is sent.
     arrived: Nanos,
@@ -94,8 +94,8 @@ const fn picos(nanos: Nanos) -> Picos {
 }
 
 impl Oracle {
-    /// Returns an idle fabric in which messages travel in packets of this format. A response is
-    /// submitted at the moment when the message has arrived.
+    /// Returns an idle fabric whose messages travel in packets of this format. A response is
+    /// submitted the moment the message has arrived.
     #[must_use]
     pub fn new(topology: &Topology, packets: PacketOverhead, answer: Answer) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! Ranks, keys and links of messages in the schedule.
 
-/// Picoseconds since the beginning of the run, or the time that a message takes on a host's link.
+/// Picoseconds since the start of the run, or the transmission time of a message on a host's link.
 pub(super) type Picos = u64;
 
 /// Key of a message in the slab.
@@ -9,7 +9,7 @@ pub(super) type Key = usize;
 /// Index of a link: uplinks of all hosts first, then downlinks.
 pub(super) type LinkIndex = usize;
 
-/// Precedence of a message: the smaller rank goes first.
+/// Precedence of a message: the smaller rank is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     /// Remaining transmission time.

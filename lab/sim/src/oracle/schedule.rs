@@ -1,20 +1,20 @@
 //! Schedule: which messages transmit.
 //!
 //! Every message needs two links, an uplink and a downlink, and has a rank. The rule (SCHEDULE-1)
-//! determines the set of transmitting messages, because it can be applied from the first rank on.
+//! determines the set of transmitting messages, because it can be applied in the order of ranks.
 //! The schedule is updated incrementally: a set that obeys the rule everywhere except at a few
 //! links is repaired there. At a free link, the first waiting message that is not blocked at its
-//! other link starts; if that link carried a later message, this one stops, and the link that it
-//! frees is repaired in turn. Each step replaces a later message by an earlier one, so the repair
-//! ends, usually after one or two steps.
+//! other link starts; if that link carried a later message, the later message stops, and the link
+//! that it frees is repaired in turn. Each step replaces a later message by an earlier one, so the
+//! repair ends, usually after one or two steps.
 //!
-//! Between two events nothing changes: transmitting messages shrink at the same pace, and waiting
-//! ones stay as they are, so a message that blocked another still does.
+//! The set does not change between two events: transmitting messages shrink at the same pace, and
+//! waiting messages do not shrink, so a message that blocked another still does.
 //!
 //! # Invariants
 //!
-//! - **SCHEDULE-1**: A message transmits if and only if no message of an earlier rank transmits on one
-//!   of its links.
+//! - **SCHEDULE-1**: A message transmits if and only if no message of an earlier rank transmits on
+//!   one of its links.
 //! - **SCHEDULE-2**: `ends` has exactly the messages that transmit, and `waiting` the others.
 
 use std::collections::BTreeSet;
@@ -25,14 +25,14 @@ use super::rank::{Key, LinkIndex, Picos, Rank};
 use super::wait_queues::WaitQueues;
 use crate::message::HostId;
 
-/// A message that is not completely sent.
+/// A message that has not been sent completely.
 #[derive(Debug)]
 struct Job<T> {
     /// The sender's uplink and the receiver's downlink.
     links: [LinkIndex; 2],
     age: u64,
     state: JobState,
-    /// Value that is returned to the caller.
+    /// Value to return to the caller.
     content: T,
 }
 
@@ -44,7 +44,7 @@ enum JobState {
     Transmitting(Picos),
 }
 
-/// All messages that are not completely sent, and which of them transmit.
+/// All messages that have not been sent completely, and the transmitting ones among them.
 #[derive(Debug)]
 pub(super) struct Schedule<T> {
     /// Message on each link.
@@ -115,7 +115,7 @@ impl<T> Schedule<T> {
         Rank { remaining, age: job.age }
     }
 
-    /// Returns whether a link carries a message that precedes one of this rank.
+    /// Returns whether a link carries a message that precedes this rank.
     fn blocks(&self, now: Picos, link: LinkIndex, rank: Rank) -> bool {
         self.carries[link].is_some_and(|key| self.rank(now, key) < rank)
     }
@@ -148,7 +148,7 @@ impl<T> Schedule<T> {
         for link in links {
             if let Some(stopped) = self.carries[link] {
                 // Its other link is free now. Messages that it blocked at this link are blocked by
-                // the new one.
+                // the new message.
                 let others =
                     self.stop(now, stopped).into_iter().filter(|link| !links.contains(link));
                 self.freed.extend(others);

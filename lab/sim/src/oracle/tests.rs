@@ -1,5 +1,5 @@
-//! Scenario: messages whose best order is obvious, and random ones that a slow model of the rule
-//! replays step by step.
+//! Scenario: messages whose best order is obvious, and random messages that a slow model of the
+//! rule replays step by step.
 
 use apus_workload::PacketOverhead;
 use proptest::prelude::*;
@@ -81,7 +81,7 @@ fn an_unloaded_message_takes_its_ideal() {
 
 /// The ideal of a link without delays is 0 if packets take less than half a nanosecond.
 #[test]
-fn nothing_arrives_before_it_is_sent() {
+fn no_message_arrives_before_it_is_sent() {
     let mut topology = topology(8_000_000);
     topology.fabric_rate = topology.host_rate;
     topology.delays = Delays { switch: 0, host_out: 0, host_in: 0, propagation: 0, per_rack: 0 };
@@ -139,7 +139,7 @@ fn a_link_never_idles_while_a_message_waits_for_it_alone() {
     let topology = topology(10_000);
     let sizes = [9_000, 4_000, 6_000, 2_000];
     let messages: Vec<_> = (0..).zip(sizes).map(|(i, bytes)| message(i, i, 5, bytes, 0)).collect();
-    // In order of length, each begins when the one before it ends.
+    // In order of length, each starts when its predecessor ends.
     let expected = sizes.map(|bytes| {
         let before = sizes.iter().filter(|&&other| other < bytes);
         before.map(|&other| work(&topology, other)).sum::<u64>().div_ceil(1_000)
@@ -183,7 +183,7 @@ fn responses_are_scheduled_like_other_messages() {
     let topology = topology(10_000);
     let ideal = |bytes| topology.ideal(0, 3, bytes, &PACKETS);
     let back = ideal(10_000);
-    // The response to 0 waits for 1, of which a byte less remains.
+    // The response to 0 waits for 1, which has a byte less left.
     let messages = [message(0, 0, 3, 10_000, 0), message(1, 4, 0, 9_999, back)];
     let told = outcomes(Answer::Echo, &messages);
     let before = work(&topology, 9_999).div_ceil(1_000);

@@ -1,8 +1,9 @@
 //! Queues of messages that wait for links.
 //!
-//! Of all messages that wait between the same two hosts only the first can be the next: what blocks
-//! it blocks the others. A link therefore knows only the first message of each pair, and a search
-//! costs no more than the number of hosts, however long the queues are.
+//! Among all messages waiting between the same two hosts only the first can be next: any message
+//! that blocks it blocks the others, too. A link therefore tracks only the first message of each
+//! pair, and the cost of a search is bounded by the number of hosts, whatever the length of the
+//! queues.
 //!
 //! # Invariants
 //!
@@ -76,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_link_knows_the_first_of_each_pair(
+        fn a_link_tracks_the_first_of_each_pair(
             steps in prop::collection::vec((0usize..3, 3usize..6, 0u64..9, any::<bool>()), 1..60),
         ) {
             let mut waiting = WaitQueues::new(6);

@@ -2,8 +2,8 @@
 
 use apus_workload::time::Rate;
 
-/// Share of a processor's time for a packet that goes into sending it, in thirds. Chosen by us: of
-/// the engine's time under W4 over loopback, 64 % was in sending and about half of that in
+/// Share of a processor's time for a packet that is spent on sending it, in thirds. Chosen by us:
+/// of the engine's time under W4 over loopback, 64 % was in sending and about half of that in
 /// receiving and in the protocol.
 const SENDING_THIRDS: u64 = 2;
 /// Parts into which the time for a full-size packet is divided: one for the packet, one for its
@@ -38,10 +38,10 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Returns the costs of a processor that carries packets of `full_bytes` bytes on the wire at
-    /// `rate` in each direction at the same time, and does nothing else.
+    /// Returns the costs of a processor that is fully occupied by packets of `full_bytes` bytes on
+    /// the wire at `rate` in each direction at the same time.
     ///
-    /// Two thirds of the time go into sending, and half of the time of each direction into the
+    /// Sending takes two thirds of the time; in each direction, half of the time is for the
     /// packet's bytes. Shorter packets therefore have a lower rate in bytes, and a higher one in
     /// packets.
     #[must_use]

@@ -13,11 +13,11 @@ use apus_proto::{Instant, UnreadBounds};
 use apus_workload::time::Nanos;
 
 /// Packets that one pass receives, and payload bytes that it sends. Source: the engine's quotas
-/// (`transport/apus/src/overload/src/quota.rs`).
+/// (`transport/apus/src/overload/quota.rs`).
 const RECEIVE_QUOTA: usize = 32;
 const SEND_QUOTA: u64 = 1 << 17;
-/// Bytes on the wire of packets that wait for the link, from which on nothing more is sent: the
-/// socket is full. Source: Linux' default for `net.core.wmem_default`.
+/// Bytes on the wire of packets waiting for the link that block further sending: the socket is
+/// full. Source: Linux's default for `net.core.wmem_default`.
 const SEND_BUFFER: u64 = 212_992;
 
 /// A host whose transport runs on a processor.
@@ -30,33 +30,33 @@ pub struct ProcessorHost<H: Host> {
     /// Messages of applications that the processor has not passed to the transport.
     calls: VecDeque<Message>,
     step: Step,
-    /// Whether the processor has had nothing to do since the last pass.
+    /// Whether the processor has been idle since the last pass.
     is_idle: bool,
     reading: UnreadBounds,
-    /// Since when the packets of the current pass have arrived, if it is known, and up to when
-    /// everything has been read after it, if that has changed.
+    /// Pending reports to the host: earliest arrival time of the current pass's packets, if known,
+    /// and the time up to which all arrivals have been read after the pass, if changed.
     reports: (Option<Instant>, Option<Instant>),
-    /// Packets that the socket has dropped, as far as the host knows.
+    /// Packets dropped by the socket and already reported to the host.
     overflows: u64,
     /// Packets that the current pass has received.
     batch: Vec<(Packet, H::Body)>,
-    /// Packets that the processor has sent or is sending, in the order in which they are ready.
+    /// Packets that the processor has sent or is sending, in order of readiness.
     sent: VecDeque<Sent<H::Body>>,
-    /// Bytes on the wire of those.
+    /// Bytes on the wire of the packets in `sent`.
     sent_bytes: u64,
     /// Whether the last pass ended before the transport had sent everything.
     has_more: bool,
     outcomes: VecDeque<Outcome>,
-    /// Time for which the processor has been busy.
+    /// Busy time of the processor.
     busy: Nanos,
     /// Time of the last call.
     now: Nanos,
 }
 
-/// What the processor does (PROCESSOR-1).
+/// Current activity of the processor (PROCESSOR-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Nothing.
+    /// Idle.
     Idle,
     /// Receives the batch, until this time.
     Receiving(Nanos),
@@ -73,7 +73,7 @@ struct Sent<B> {
 }
 
 impl<H: Host> ProcessorHost<H> {
-    /// Puts a processor between `host` and the fabric. It does nothing during `stalls`, which do not
+    /// Puts a processor between `host` and the fabric. It is stopped during `stalls`, which do not
     /// overlap.
     #[must_use]
     pub fn new(mut host: H, processor: Processor, stalls: Vec<Stall>) -> Self {
@@ -105,20 +105,21 @@ impl<H: Host> ProcessorHost<H> {
         &self.host
     }
 
-    /// Runs `something` on the host behind the processor. What the transport then has to send, it sends
-    /// in the next pass.
+    /// Runs `something` on the host behind the processor. Packets that result are sent in the next
+    /// pass.
     pub fn attend(&mut self, something: impl FnOnce(&mut H)) {
         something(&mut self.host);
         self.has_more = true;
     }
 
-    /// Returns the number of messages that applications have submitted and the processor has not passed to the transport.
+    /// Returns the number of messages that applications have submitted and the processor has not
+    /// passed to the transport.
     #[must_use]
     pub fn waiting_calls(&self) -> usize {
         self.calls.len()
     }
 
-    /// Returns when there is something to do for an idle processor.
+    /// Returns when an idle processor has work to do.
     fn due(&self) -> Option<Nanos> {
         let may_send = self.has_more && self.sent_bytes < SEND_BUFFER;
         if !self.socket.is_empty() || !self.calls.is_empty() || may_send {
@@ -127,14 +128,14 @@ impl<H: Host> ProcessorHost<H> {
         self.host.next_timeout()
     }
 
-    /// Begins a pass, if there is something to do and the processor is not stalled.
+    /// Starts a pass, if there is work and the processor is not stalled.
     fn begin(&mut self) -> bool {
         let is_due = self.due().is_some_and(|at| at <= self.now);
         if !is_due || self.stalls.resumes(self.now) > self.now {
             return false;
         }
         let (mut picos, mut bytes) = (0, 0);
-        // A stalled processor polls nothing, and its last poll is the one before the stall.
+        // A stalled processor does not poll; its last poll was before the stall.
         if std::mem::take(&mut self.is_idle) {
             let polled_at = self.stalls.last_running(self.now);
             self.reading.note_idle(false, Some(Instant::from_nanos(polled_at)));
@@ -154,7 +155,7 @@ impl<H: Host> ProcessorHost<H> {
         true
     }
 
-    /// Passes what was received, calls and timers to the transport, and sends.
+    /// Passes received packets, calls and timers to the transport, and sends.
     fn work(&mut self) {
         let now = self.now;
         let (since, read_up_to) = self.reports;
@@ -179,7 +180,7 @@ impl<H: Host> ProcessorHost<H> {
         self.step = Step::Sending(self.send());
     }
 
-    /// Has the transport send up to the quota. Returns when that is done.
+    /// Sends packets of the transport up to the quota. Returns when they have been sent.
     fn send(&mut self) -> Nanos {
         let (mut payload, mut picos) = (0, 0);
         self.has_more = true;
@@ -198,7 +199,7 @@ impl<H: Host> ProcessorHost<H> {
         self.end_of(picos)
     }
 
-    /// Returns the end of work that begins now and takes `picos` picoseconds.
+    /// Returns the end of work that starts now and takes `picos` picoseconds.
     fn end_of(&self, picos: u64) -> Nanos {
         self.stalls.end(self.now, nanos(picos))
     }
@@ -238,7 +239,7 @@ impl<H: Host> Host for ProcessorHost<H> {
             Step::Receiving(until) | Step::Sending(until) => Some(until),
             Step::Idle => self.due().map(|at| self.stalls.resumes(at)),
         };
-        // A packet that has been ready waits for the link, which asks for it.
+        // A packet that is already ready waits for the link, which will fetch it.
         let ready = self.sent.front().map(|next| next.ready_at).filter(|at| *at > self.now);
         [step, ready].into_iter().flatten().min()
     }

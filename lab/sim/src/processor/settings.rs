@@ -7,12 +7,12 @@ use super::costs::Costs;
 pub struct Processor {
     /// Time for packets.
     pub costs: Costs,
-    /// Most bytes on the wire of the packets that wait for the processor; further ones are dropped.
+    /// Maximum bytes on the wire of the packets that wait for the processor; further packets are
+    /// dropped.
     pub socket_buffer: u64,
 }
 
 impl Processor {
-    /// Bytes of a socket's buffer by default: what the endpoints' buffers hold on a host that
-    /// `apus tune` has configured.
+    /// Default size of a socket's buffer in bytes: the size on a host configured by `apus tune`.
     pub const SOCKET_BUFFER: u64 = 4_000_000;
 }

@@ -21,7 +21,7 @@ impl<B> SocketBuffer<B> {
         Self { packets: VecDeque::new(), bytes: 0, limit, overflows: 0, dropped_data: 0 }
     }
 
-    /// Appends a packet, or drops it if there is no room (PROCESSOR-2).
+    /// Appends a packet, or drops it for lack of room (PROCESSOR-2).
     pub(super) fn push(&mut self, packet: &Packet, body: &B)
     where
         B: Clone,

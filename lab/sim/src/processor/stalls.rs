@@ -1,18 +1,18 @@
-//! Stalls: times at which a processor does nothing.
+//! Stalls: periods without processor activity.
 
 use apus_workload::time::Nanos;
 
-/// A time at which a processor does nothing, as if its process were stopped. Packets go on arriving
-/// in its socket buffer, and what it has sent leaves.
+/// A period without processor activity, as if the process were stopped. Packets still arrive in its
+/// socket buffer, and packets that it has sent still leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// Beginning.
+    /// Start.
     pub from: Nanos,
     /// End.
     pub until: Nanos,
 }
 
-/// The stalls of a processor, in order of time; none overlaps another.
+/// The stalls of a processor, in order of time and without overlap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stalls(Vec<Stall>);
 
@@ -22,20 +22,20 @@ impl Stalls {
         Self(stalls)
     }
 
-    /// Returns the first time from `at` on at which the processor runs.
+    /// Returns the first time from `at` on when the processor runs.
     pub(super) fn resumes(&self, at: Nanos) -> Nanos {
         self.0.iter().fold(at, |at, stall| {
             if (stall.from..stall.until).contains(&at) { stall.until } else { at }
         })
     }
 
-    /// Returns the last time until `now` at which the processor has run: `now`, or the beginning of
-    /// the stall that ends at that time.
+    /// Returns the last time until `now` when the processor was running: `now`, or the start of the
+    /// stall that ends at that time.
     pub(super) fn last_running(&self, now: Nanos) -> Nanos {
         self.0.iter().find(|stall| stall.until == now).map_or(now, |stall| stall.from)
     }
 
-    /// Returns the end of work that takes `time` and begins at `at`: stalls postpone it.
+    /// Returns the end of work that takes `time` and starts at `at`, including the delay by stalls.
     pub(super) fn end(&self, at: Nanos, time: Nanos) -> Nanos {
         self.0.iter().fold(at + time, |end, stall| {
             if stall.from < end && at < stall.until {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn work_goes_on_where_the_stall_interrupted_it() {
+    fn work_resumes_where_the_stall_interrupted_it() {
         assert_eq!(stalls().end(0, 100), 100);
         assert_eq!(stalls().end(50, 60), 120);
         assert_eq!(stalls().end(50, 150), 310, "both");

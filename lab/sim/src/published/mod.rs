@@ -1,14 +1,16 @@
 //! Published measurements, for comparison.
 //!
-//! Figures of SIGCOMM 2018 (Montazeri, Li, Alizadeh, Ousterhout: Homa), in CSV files beside the source:
+//! Figures of SIGCOMM 2018 (Montazeri, Li, Alizadeh, Ousterhout: Homa), in CSV files next to the
+//! source:
 //!
 //! - [`slowdown()`]: slowdown by message size, figures 12 and 13, of each [`Scheme`];
 //! - [`queue_length()`]: lengths of queues in switches, Table 1;
-//! - [`sustainable_load()`]: the highest load that a transport carries, figure 15;
+//! - [`sustainable_load()`]: the highest load that a transport sustains, figure 15;
 //! - [`scheduled_levels`] and [`payload_share`]: the paper's set-up of Homa for each workload.
 //!
-//! Figures are looked up by the name of a workload, `w1` to `w5`. Other workloads (a file, `w4 truncated at
-//! 1000000 bytes`) have none. Figures with uncertain digits say so ([`Evidence`]).
+//! Figures are looked up by the name of a workload, `w1` to `w5`. Other workloads (a file,
+//! `w4 truncated at 1000000 bytes`) have no figures. Figures with uncertain digits are labelled
+//! ([`Evidence`]).
 
 mod queue_length;
 mod scheme;

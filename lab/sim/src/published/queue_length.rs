@@ -1,8 +1,9 @@
 //! Lengths of queues in the paper's switches.
 //!
-//! Table 1 of SIGCOMM 2018: Homa at 80 % load (docs/reference/papers.md, *Queue lengths*). The digits are recalled, not
-//! verified ([`Evidence::RecalledMedium`] at least): compare orders of magnitude with them, and the goals
-//! [`GOAL_CORE_MEAN_KB`] and [`GOAL_TOR_TO_HOST`], which are derived from them.
+//! Table 1 of SIGCOMM 2018: Homa at 80 % load (docs/reference/papers.md, *Queue lengths*). The
+//! digits are recalled, not verified ([`Evidence::RecalledMedium`] at least): compare orders of
+//! magnitude with them, and the goals [`GOAL_CORE_MEAN_KB`] and [`GOAL_TOR_TO_HOST`], which are
+//! derived from them.
 //!
 //! [`Evidence::RecalledMedium`]: super::Evidence::RecalledMedium
 
@@ -52,11 +53,11 @@ pub struct QueueLength {
     pub max_kb: f64,
 }
 
-/// Goal for queues between racks, in KB: every mean is below. There is no goal for the maximum.
+/// Goal for queues between racks, in KB: every mean must be below it. The maximum has no goal.
 pub const GOAL_CORE_MEAN_KB: f64 = 2.0;
 
-/// Goal for queues to hosts: both figures are below. Seven messages with RTTbytes granted each make 68 KB of
-/// them; the rest are unscheduled bytes that happen to arrive together.
+/// Goal for queues to hosts: both figures must be below it. Seven messages with RTTbytes granted
+/// each make 68 KB of them; the rest are unscheduled bytes that happen to arrive together.
 pub const GOAL_TOR_TO_HOST: QueueLength = QueueLength { mean_kb: 18.0, max_kb: 150.0 };
 
 /// A row of the table.

@@ -18,7 +18,7 @@ pub enum Scheme {
     /// pHost: receivers grant packets, without priorities that adapt.
     #[serde(rename = "pHost")]
     PHost,
-    /// NDP: switches trim packets. The paper has no slowdown of it for W2 and W4.
+    /// NDP: switches trim packets. The paper has no slowdown of NDP for W2 and W4.
     #[serde(rename = "NDP")]
     Ndp,
     /// The omniscient scheduler ([`crate::oracle`]).
@@ -59,7 +59,7 @@ pub enum Evidence {
     Verified,
 }
 
-/// Returns whether two names are those of the same workload: `W4` is `w4`.
+/// Returns whether two names denote the same workload: `W4` is `w4`.
 pub(super) fn same_workload(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
 }

@@ -1,16 +1,17 @@
 //! Slowdown of messages in the paper.
 //!
 //! Figures 12 (p99) and 13 (median) of SIGCOMM 2018, from their raw data (docs/reference/papers.md,
-//! *Slowdown by message size*). Measured with 144 hosts, 9 racks, 4 spines, links of 10 and 40 Gbit/s:
-//! [`crate::topology`] with the preset of the paper.
+//! *Slowdown by message size*). Measured with 144 hosts, 9 racks, 4 spines, links of 10 and 40
+//! Gbit/s: [`crate::topology`] with the preset of the paper.
 //!
 //! Differences to the results of this simulator:
 //!
-//! - A point is the slowdown of *one* size, at which a percentile of the messages ends; a bin of this simulator
-//!   has all sizes since the previous percentile.
-//! - In the paper's simulator the best time of two hosts in one rack lacks the switch's 0.25 µs, so that a tenth
-//!   of its short messages seem up to 15 % slower than they would here.
-//! - SRPT-Oracle does not pad to minimum frames, but its best time does: short messages have less than 1.
+//! - A point is the slowdown of the *one* size that ends a percentile of the messages; a bin of
+//!   this simulator has all sizes since the previous percentile.
+//! - In the paper's simulator the best time of two hosts in one rack lacks the switch's 0.25 µs, so
+//!   that a tenth of its short messages seem up to 15 % slower than they would here.
+//! - SRPT-Oracle does not pad to minimum frames, but its best time does: short messages have less
+//!   than 1.
 //! - Sizes above 1,000 and slowdowns above 10 are rounded to three or two digits, as in the source.
 
 use std::sync::LazyLock;
@@ -42,9 +43,9 @@ pub struct SlowdownPoint {
     pub p99: f64,
 }
 
-/// Summary of a row, computed from all sizes of the raw data, of which the points of the row are a few: where a
-/// size between two points is slower, the summary shows it and the points do not. Homa's W4 has 2.29 here and at
-/// most 2.04 in its points, because messages below 315 bytes are the slowest.
+/// Summary of a row, computed from all sizes of the raw data, while a row has points for only a few
+/// sizes: a slower size between two points shows in the summary only. Homa's W4 has 2.29 here and
+/// at most 2.04 in its points, because messages below 315 bytes are the slowest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Greatest p99 of a size among the smallest 50 % of the messages.
@@ -55,8 +56,9 @@ pub struct Summary {
     pub mean_by_messages: f64,
     /// Mean slowdown, weighted by bytes.
     ///
-    /// SRPT-Oracle's 1.11 for W2 contradicts the points of its row: half of the bytes are in messages of 931 bytes
-    /// and more, whose medians rise from 1.26 to 4.61, so that the mean cannot be below 1.2. Do not compare with it.
+    /// SRPT-Oracle's 1.11 for W2 contradicts the points of its row: half of the bytes are in
+    /// messages of 931 bytes and more, whose medians rise from 1.26 to 4.61, so that the mean
+    /// cannot be below 1.2. Do not compare with it.
     pub mean_by_bytes: f64,
 }
 
@@ -76,7 +78,7 @@ impl Row {
         self.points.iter().copied()
     }
 
-    /// Returns the point of the size at which a percentile ends: 10, 20, ... 90, 95, 99 or 100.
+    /// Returns the point of the size that ends a percentile: 10, 20, ... 90, 95, 99 or 100.
     #[must_use]
     pub fn closing(&self, percent: u32) -> Option<SlowdownPoint> {
         self.points().find(|point| point.percent == percent)
@@ -98,7 +100,7 @@ impl Row {
 pub struct Figure {
     /// Name of the workload, like `w4`.
     pub workload: String,
-    /// Share of the time in which the hosts' links are busy, headers and grants included.
+    /// Share of time that the hosts' links are busy, headers and grants included.
     pub load: f64,
     /// Sizes of the points.
     pub sizes: Vec<SizePercentile>,
@@ -178,7 +180,7 @@ fn row(summary: &SummaryRecord, points: &[PointRecord]) -> Row {
     }
 }
 
-/// Returns all figures whose digits are known.
+/// Returns all figures with reliable digits.
 #[must_use]
 pub fn figures() -> &'static [Figure] {
     &FIGURES

@@ -1,7 +1,8 @@
 //! Highest load that transports carried in the paper.
 //!
-//! Figure 15 of SIGCOMM 2018 as far as it is known (docs/reference/papers.md, *Load and wasted bandwidth*): recalled
-//! ranges, whose method the paper leaves open. Compare the effect of overcommitment with them, not digits.
+//! Figure 15 of SIGCOMM 2018 as far as available (docs/reference/papers.md, *Load and wasted
+//! bandwidth*): recalled ranges, whose method the paper leaves open. Compare the effect of
+//! overcommitment with them, not digits.
 
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
@@ -11,16 +12,16 @@ use serde::Deserialize;
 
 use super::scheme::{Evidence, Scheme, same_workload};
 
-/// Highest load that a transport carries without a growing backlog.
+/// Highest load that a transport sustains without a growing backlog.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SustainableLoad {
     /// The transport.
     pub scheme: Scheme,
     /// Name of the workload; `None` for a range over the paper's workloads.
     pub workload: Option<String>,
-    /// Messages that a receiver grants at the same time, if the entry is for a given number.
+    /// Messages that a receiver grants at the same time, if the entry applies to a specific number.
     pub overcommitment: Option<u32>,
-    /// Share of the time in which links to hosts are busy.
+    /// Share of time that links to hosts are busy.
     pub load: RangeInclusive<f64>,
     /// Reliability of the digits.
     pub evidence: Evidence,
@@ -49,14 +50,15 @@ static TABLE: LazyLock<Vec<SustainableLoad>> = LazyLock::new(|| {
     records.into_iter().map(SustainableLoad::from).collect()
 });
 
-/// Returns all known loads; special entries precede general ones.
+/// Returns all published loads; special entries precede general entries.
 #[must_use]
 pub fn sustainable_loads() -> &'static [SustainableLoad] {
     &TABLE
 }
 
-/// Returns the load of a transport: the first of [`sustainable_loads`] for this workload or any, and for exactly
-/// this overcommitment. Without overcommitment, the transport is set up as in the paper.
+/// Returns the load of a transport: the first of [`sustainable_loads`] for this workload or any,
+/// and for exactly this overcommitment. Without overcommitment, the transport is set up as in the
+/// paper.
 #[must_use]
 pub fn sustainable_load(
     workload: &str,

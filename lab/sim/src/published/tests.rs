@@ -1,4 +1,4 @@
-//! Scenario: a figure is mistyped, or one is looked up that has not been published.
+//! Scenario: a figure is mistyped, or an unpublished figure is looked up.
 
 use apus_workload::Workload;
 
@@ -56,10 +56,10 @@ fn percentiles_and_sizes_increase_and_the_tail_is_above_the_median() {
     }
 }
 
-/// The sizes are those of the workloads here, except for the shortest of W2, where the tables
+/// The sizes match the workloads of this project, except for the shortest of W2, where the tables
 /// differ.
 #[test]
-fn sizes_are_those_of_the_workloads() {
+fn sizes_match_the_workloads() {
     for figure in figures() {
         let workload: Workload = figure.workload.parse().unwrap();
         for size in figure.sizes.iter().filter(|size| size.bytes > 8) {

@@ -5,35 +5,37 @@ use apus_workload::time::{Nanos, Rate};
 
 use crate::topology::Topology;
 
-/// Pace of credit in hundredths of the link's rate. Chosen by us: the paper paces slightly below the rate.
+/// Pace of credit in hundredths of the link's rate. Chosen by us: the paper paces slightly below
+/// the rate.
 const PACE_PERCENT: u64 = 98;
 
-/// Parameters of SIRD. All bytes are those on a link, headers, preamble and gap included.
+/// Parameters of SIRD. All bytes are bytes on a link, headers, preamble and gap included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Division of messages into packets.
     pub packets: PacketOverhead,
     /// Rate of the links of hosts.
     pub rate: Rate,
-    /// Bytes that a link carries in a round-trip time (BDP): the most that a sender is credited.
+    /// Bytes that a link carries in a round-trip time (BDP): the maximum credit of a sender.
     pub bdp: u64,
-    /// Longest message that begins without credit (UnschT): 1 BDP in the paper. Longer ones ask for credit first; with
-    /// [`u64::MAX`] each message begins with 1 BDP.
+    /// Longest message that starts without credit (UnschT): 1 BDP in the paper. Longer messages
+    /// request credit first; with [`u64::MAX`] each message starts with 1 BDP.
     pub unscheduled_limit: u64,
-    /// Most bytes that a receiver expects when it gives credit (B): 1.5 BDP in the paper.
+    /// Maximum bytes that a receiver expects when it gives credit (B): 1.5 BDP in the paper.
     pub global_limit: u64,
-    /// Bytes of unused credit beyond which a sender says that it is busy (SThr): 0.5 BDP in the paper. [`u64::MAX`] turns this
-    /// off.
+    /// Bytes of unused credit beyond which a sender reports itself busy (SThr): 0.5 BDP in the
+    /// paper. [`u64::MAX`] disables it.
     pub sender_threshold: u64,
-    /// Waiting bytes, at a port at the hosts' rate, from which on packets are marked (`NThr`): 1.25 BDP in the paper.
+    /// Queue length in bytes from which a port at the hosts' rate marks packets (`NThr`): 1.25 BDP
+    /// in the paper.
     pub marking_threshold: u64,
     /// Pace of credit in hundredths of the link's rate; 0 gives credit as soon as the limits allow.
     pub pace_percent: u64,
 }
 
 impl Config {
-    /// Returns the paper's parameters for a fabric. The round-trip time is that of a credit and a full packet between hosts of
-    /// different racks, if there are several.
+    /// Returns the paper's parameters for a fabric. The round-trip time is measured by a credit and
+    /// a full packet between hosts of different racks, if there are several racks.
     #[must_use]
     pub fn new(topology: &Topology, packets: PacketOverhead) -> Self {
         let peer = topology.shape.hosts() - 1;
@@ -58,13 +60,14 @@ impl Config {
         self.packets.wire_bytes(self.packets.payload)
     }
 
-    /// Returns the payload of the packet of a message of `length` bytes that begins at `offset`.
+    /// Returns the payload length of the packet at `offset` of a message of `length` bytes.
     #[must_use]
     pub fn payload(&self, length: u32, offset: u32) -> u32 {
         self.packets.payload.min(length - offset)
     }
 
-    /// Returns the payload bytes with which a message of `length` bytes begins without credit, in whole packets.
+    /// Returns the payload bytes that a message of `length` bytes sends without credit, in whole
+    /// packets.
     #[must_use]
     pub fn unscheduled(&self, length: u32) -> u32 {
         let all = self.packets.wire_bytes(length);
@@ -77,7 +80,7 @@ impl Config {
         }
     }
 
-    /// Returns the time between credit for a packet of `bytes` bytes and the next one.
+    /// Returns the time from the credit for a packet of `bytes` bytes to the next credit.
     #[must_use]
     pub fn pace(&self, bytes: u64) -> Nanos {
         (self.rate.time(bytes) * 100).checked_div(self.pace_percent).unwrap_or(0)

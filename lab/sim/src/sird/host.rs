@@ -34,13 +34,14 @@ impl SirdHost {
         Self { id, config, outgoing, incoming, outcomes: VecDeque::new() }
     }
 
-    /// Returns the bytes on links that this host expects: credited or unscheduled, and not received.
+    /// Returns the bytes on links that this host expects: credited or unscheduled, and not
+    /// received.
     #[must_use]
     pub const fn in_flight(&self) -> u64 {
         self.incoming.in_flight()
     }
 
-    /// Returns the limit for credit of a sender, in bytes on links; `None` if nothing has come from it.
+    /// Returns the credit limit of a sender, in bytes on links; `None` before its first packet.
     #[must_use]
     pub fn sender_limit(&self, from: HostId) -> Option<u64> {
         self.incoming.sender_limit(from)
@@ -80,8 +81,8 @@ impl Host for SirdHost {
             return false;
         };
         *body = segment;
-        // Control packets have the least length of a frame, which makes the opponent stronger; responses are as long as those
-        // of apus to one-way messages.
+        // Control packets have the minimum frame length, which favours SIRD; responses are as long
+        // as apus responses to one-way messages.
         let (payload, wire_bytes) = match segment.kind {
             Kind::Data => (segment.bytes, self.config.packets.wire_bytes(segment.bytes) as u32),
             Kind::Request | Kind::Credit => (0, self.config.packets.minimum),

@@ -1,7 +1,8 @@
-//! The receiving half of a host: messages that are not complete, and credit for their senders.
+//! The receiving half of a host: incomplete messages, and credit for their senders.
 //!
-//! Credit is for one packet at a time. It goes to the message with the fewest bytes without credit whose sender has less in
-//! flight than its limit, if the packet is then within the global limit (SIRD-1), and not before the pace allows.
+//! Credit is for one packet at a time. It is given to the message with the fewest uncredited bytes
+//! whose sender has less in flight than its limit, if the packet is then within the global limit
+//! (SIRD-1), and not before the pace allows.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -13,7 +14,7 @@ use super::sender_limit::SenderLimit;
 use crate::message::{HostId, Outcome};
 use apus_workload::time::Nanos;
 
-/// A message that is not complete.
+/// An incomplete message.
 #[derive(Clone, Copy, Debug)]
 struct IncomingMessage {
     from: HostId,
@@ -23,10 +24,10 @@ struct IncomingMessage {
     received: u32,
 }
 
-/// A sender as its receiver knows it.
+/// Receiver-side state of a sender.
 #[derive(Clone, Copy, Debug)]
 struct Sender {
-    /// Bytes that are expected from it.
+    /// Bytes expected from it.
     in_flight: u64,
     limit: SenderLimit,
 }
@@ -39,13 +40,13 @@ pub(super) struct Incoming {
     /// Never iterated, as `senders`.
     messages: HashMap<u32, IncomingMessage, FixedState>,
     senders: HashMap<HostId, Sender, FixedState>,
-    /// Messages that need more credit: payload bytes without credit, number.
+    /// Messages that need more credit: uncredited payload bytes, number.
     waiting: BTreeSet<(u32, u32)>,
-    /// Bytes that are expected from all senders.
+    /// Bytes expected from all senders.
     in_flight: u64,
     /// When the pace allows more credit.
     next_credit: Nanos,
-    /// When to give credit that only the pace holds back.
+    /// When to give credit that only the pace delays.
     timer: Option<Nanos>,
 }
 
@@ -72,12 +73,12 @@ impl Incoming {
         !self.waiting.is_empty()
     }
 
-    /// Returns the bytes that are expected from all senders.
+    /// Returns the bytes expected from all senders.
     pub(super) const fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// Returns the limit of a sender; `None` if nothing has come from it.
+    /// Returns the limit of a sender; `None` before its first packet.
     pub(super) fn sender_limit(&self, from: HostId) -> Option<u64> {
         self.senders.get(&from).map(|sender| sender.limit.bytes())
     }
@@ -87,7 +88,7 @@ impl Incoming {
         self.control.pop_front()
     }
 
-    /// Handles a request or data. Returns the message that is complete.
+    /// Handles a request or data. Returns the message if it is now complete.
     pub(super) fn receive(
         &mut self,
         config: &Config,
@@ -116,8 +117,8 @@ impl Incoming {
         Some(Outcome::Delivered(segment.message))
     }
 
-    /// Creates the state of a message and of its sender, if this is their first packet. Packets may overtake each other, so each
-    /// says the length.
+    /// Creates the state of a message and of its sender, if this is their first packet. Packets may
+    /// overtake each other, so each carries the length.
     fn register(&mut self, config: &Config, from: HostId, segment: &Segment) {
         if self.messages.contains_key(&segment.message) {
             return;
@@ -160,7 +161,7 @@ impl Incoming {
         }
     }
 
-    /// Returns the message that gets credit next, with its bytes without credit.
+    /// Returns the message that gets credit next, with its uncredited bytes.
     fn next_message(&self, config: &Config) -> Option<(u32, u32)> {
         let has_room = |&&(without, number): &&(u32, u32)| {
             let sender = &self.senders[&self.messages[&number].from];

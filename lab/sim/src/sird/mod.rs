@@ -1,11 +1,12 @@
-//! SIRD, a transport whose receivers schedule their own link and learn from senders which of theirs are busy.
+//! SIRD, a transport whose receivers schedule their own links, while senders report that their
+//! uplinks are busy.
 //!
-//! SIRD (Prasopoulos et al., NSDI 2025) as published: short messages are sent at once, longer ones
-//! ask for credit first. A receiver gives credit packet by packet, at the pace of its link, in SRPT
-//! order. All credit that has not come back as data stays below a limit, and that of each sender
-//! below one of its own, which falls while the sender says that credit waits with it, or while
-//! switches mark its packets. `lab/adr/0015-sird-as-published.md` lists what is modelled, what is
-//! not, and the source of each parameter.
+//! SIRD (Prasopoulos et al., NSDI 2025) as published: short messages are sent at once, longer
+//! messages request credit first. A receiver gives credit packet by packet, at the pace of its
+//! link, in SRPT order. All credit that has not returned as data stays below a limit, and the
+//! credit of each sender below a separate limit, which falls while the sender reports unused credit
+//! or while switches mark its packets. `lab/adr/0015-sird-as-published.md` lists the modelled and
+//! the omitted parts, and the source of each parameter.
 //!
 //! ```text
 //!   host
@@ -15,11 +16,12 @@
 //!
 //! # Invariants
 //!
-//! - **SIRD-1** Credit is given only if all bytes that the receiver expects, unscheduled ones included, are then within the
-//!   global limit.
+//! - **SIRD-1** Credit is given only if all bytes that the receiver expects, unscheduled bytes
+//!   included, are then within the global limit.
 //! - **SIRD-2** A packet with scheduled data is sent only with credit for exactly this packet.
 //!
-//! No packet is lost: what is sent into a full buffer is never sent again, so the buffers of the fabric have to be unlimited.
+//! Packets must not be lost: a packet dropped by a full buffer is never sent again, so the buffers
+//! of the fabric must be unlimited.
 
 mod config;
 mod host;

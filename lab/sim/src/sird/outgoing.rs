@@ -1,8 +1,9 @@
-//! The sending half of a host: messages that are not completely sent, and their credit.
+//! The sending half of a host: messages that have not been sent completely, and their credit.
 //!
-//! Requests leave first. Every second packet of data belongs to the message with the fewest remaining bytes of all that have
-//! credit, the others to receivers in turn, and to the shortest message for that receiver: the paper shares half of the uplink
-//! fairly, so that each receiver hears of its sender's state.
+//! Requests leave first. Every second data packet belongs to the credited message with the fewest
+//! remaining bytes; the other packets serve the receivers in turn, each with the shortest message
+//! for that receiver: the paper shares half of the uplink fairly, so that each receiver is informed
+//! of its sender's state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
@@ -13,7 +14,7 @@ use super::config::Config;
 use super::segment::{Kind, Segment};
 use crate::message::{HostId, Message};
 
-/// A message that is not completely sent.
+/// A message that has not been sent completely.
 #[derive(Clone, Copy, Debug)]
 struct OutgoingMessage {
     to: HostId,
@@ -51,7 +52,7 @@ impl Outgoing {
         }
     }
 
-    /// Returns the bytes of unused credit, unscheduled ones included.
+    /// Returns the bytes of unused credit, unscheduled bytes included.
     pub(super) const fn unused_credit(&self) -> u64 {
         self.credit
     }
@@ -107,7 +108,7 @@ impl Outgoing {
             self.messages.remove(&number);
         }
         self.credit -= config.packets.wire_bytes(bytes);
-        // A single message never waits for another one.
+        // A single message never waits for another message.
         let is_busy = self.credit > config.sender_threshold && self.messages.len() > 1;
         let segment = Segment { kind: Kind::Data, message: number, length, bytes, is_busy };
         Some((to, segment, sent <= config.unscheduled(length)))

@@ -1,9 +1,9 @@
 //! Packets of SIRD.
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Asks for credit for a message that does not begin without.
+    /// Requests credit for a message that may not start without it.
     #[default]
     Request,
     /// Credit for one packet of a message.
@@ -17,14 +17,14 @@ pub enum Kind {
 /// Contents of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// What the packet is.
+    /// Kind of the packet.
     pub kind: Kind,
     /// Number of the message.
     pub message: u32,
     /// Length of the message in payload bytes; 0 in credit and responses.
     pub length: u32,
-    /// Payload bytes of this packet, or of the one that is credited; 0 in requests and responses.
+    /// Payload bytes of this packet, or of the credited packet; 0 in requests and responses.
     pub bytes: u32,
-    /// Whether credit waits with the sender of the data (`sird.csn` in the paper).
+    /// Whether the sender of the data has unused credit (`sird.csn` in the paper).
     pub is_busy: bool,
 }

@@ -1,9 +1,10 @@
 //! Limit of the credit of one sender: additive increase, multiplicative decrease.
 //!
-//! Two signals have a loop each, marks of switches and the bit of a busy sender, and the smaller limit holds. A loop is
-//! DCTCP's: the limit grows by a packet for each window of packets without the signal, and is cut at most once per window, by
-//! half the estimated fraction of packets with it. Source: the paper, section 4.2, and the simulator of its authors (gain 0.08,
-//! the estimate begins at 0).
+//! There are two signals, marks of switches and the bit of a busy sender, each with its own loop,
+//! and the smaller limit applies. A loop works like DCTCP: the limit grows by a packet for each
+//! window of packets without the signal, and is cut at most once per window, by half the estimated
+//! fraction of packets with it. Source: the paper, section 4.2, and the simulator of its authors
+//! (gain 0.08, the estimate starts at 0).
 
 use super::config::Config;
 
@@ -70,7 +71,7 @@ impl SenderLimit {
         self.sender.observe(config, is_busy);
     }
 
-    /// Returns the bytes in flight below which the sender gets credit.
+    /// Returns the limit of bytes in flight: the sender gets credit while it is below.
     pub(super) fn bytes(&self) -> u64 {
         self.network.limit.min(self.sender.limit)
     }

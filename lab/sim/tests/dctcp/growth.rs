@@ -34,7 +34,7 @@ fn slow_start_doubles_each_round_trip() {
     assert!(wire.info(LEFT).window >= 60);
 }
 
-/// One flow alone fills its link: the window grows beyond what the round trip needs, but not
+/// One flow alone fills its link: the window grows beyond the needs of the round trip, but not
 /// forever.
 #[test]
 fn a_window_grows_as_long_as_it_limits() {
@@ -48,7 +48,7 @@ fn a_window_grows_as_long_as_it_limits() {
     assert!((34..=140).contains(&window), "{window}: a round trip has room for 34");
 }
 
-/// Short messages with pauses reveal nothing about the path.
+/// Short messages with pauses do not probe the path.
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
     let mut wire = Wire::losing(Config::default(), &[]);
@@ -62,7 +62,7 @@ fn a_window_that_is_not_used_does_not_grow() {
 
 /// RFC 5681 section 4.1: after silence of a retransmission timeout the window is the initial one.
 #[test]
-fn an_idle_connection_begins_again_with_the_initial_window() {
+fn an_idle_connection_restarts_with_the_initial_window() {
     for slow_start_after_idle in [true, false] {
         let config = Config { slow_start_after_idle, ..Config::default() };
         let mut wire = Wire::losing(config, &[]);
@@ -97,7 +97,7 @@ fn alpha_follows_the_marks() {
             wire.run_until(next);
             sum += wire.info(LEFT).alpha;
         }
-        // Windows of few segments have one mark or none; those with a mark are a little shorter.
+        // Windows of few segments have at most one mark; windows with a mark are a little shorter.
         let (alpha, fraction) = (sum / 50, 1_024 / every);
         assert!(
             (fraction * 95 / 100..fraction * 125 / 100).contains(&alpha),
@@ -129,7 +129,7 @@ fn the_echo_is_exact() {
     assert_eq!(told, 1_000);
 }
 
-/// Delayed ACKs: half as many as segments (RFC 1122 section 4.2.3.2), except for the first ones.
+/// Delayed ACKs: half as many as segments (RFC 1122 section 4.2.3.2), except at the start.
 #[test]
 fn every_second_segment_is_acknowledged() {
     let mut wire = Wire::losing(Config::default(), &[]);

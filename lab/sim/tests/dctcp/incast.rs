@@ -1,6 +1,6 @@
 //! Many-to-one traffic with small buffers (section 4.2.1, figure 18).
 //!
-//! A client asks N servers for parts of a megabyte, and for the next megabyte when it has received
+//! A client requests parts of a megabyte from N servers, and the next megabyte when it has received
 //! all parts. The switch has 100 packets for the port, as in the paper.
 
 use apus_sim::Outcome;
@@ -57,9 +57,9 @@ fn marks_keep_incast_from_losing() {
 }
 
 /// Two segments of each of 80 servers do not fit into 100 packets: DCTCP has no remedy for that, as
-/// the paper says.
+/// the paper states.
 #[test]
-fn too_many_servers_are_too_many() {
+fn too_many_servers_overflow_the_buffer_despite_marks() {
     let marks = ask(80, Some(20));
     assert!(marks.timeouts > 0, "{marks:?}");
     assert!(marks.worst > 10 * MILLISECOND, "{marks:?}");

@@ -4,8 +4,8 @@ use apus_workload::time::MILLISECOND;
 
 use super::star::{Plan, Star, fairness};
 
-/// Time for flows to find their shares. Section 3.5 says that DCTCP takes longer than TCP, and
-/// names 80 to 150 ms at 10 Gbit/s.
+/// Time for flows to converge to their shares. According to section 3.5, DCTCP takes longer than
+/// TCP: 80 to 150 ms at 10 Gbit/s.
 const PATIENCE: u64 = 60;
 
 /// Keeps the first `active` senders busy for this number of milliseconds. Returns the share of the

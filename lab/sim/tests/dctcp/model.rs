@@ -1,4 +1,4 @@
-//! Delivery of every message once and in order, whatever the network does.
+//! Delivery of every message once and in order, whatever the faults of the network.
 
 use apus_sim::dctcp::Config;
 use apus_sim::{HostId, Outcome};
@@ -11,7 +11,7 @@ use super::wire::{Fate, LEFT, RIGHT, Wire};
 struct Submission {
     from: HostId,
     bytes: u32,
-    /// Nanoseconds until the next one.
+    /// Nanoseconds until the next step.
     pause: u64,
 }
 
@@ -55,7 +55,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// The model of a connection is two lists. After the faults the network is sound; otherwise
-    /// delivery cannot be promised.
+    /// delivery could not be guaranteed.
     #[test]
     fn messages_arrive_once_and_in_order(
         submissions in prop::collection::vec(submission(), 1..40),

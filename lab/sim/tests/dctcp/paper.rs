@@ -1,16 +1,17 @@
 //! Long flows, compared with the paper's analysis (section 3.3 and 3.4).
 //!
-//! N flows share a link of capacity C over a round-trip time RTT without queues; packets are marked
-//! when K or more wait. All quantities are in packets. The windows then grow to W* = (C RTT + K) /
-//! N, and
+//! N flows share a link of capacity C over a round-trip time RTT without queueing; packets are
+//! marked when K or more are queued. All quantities are in packets. The windows then grow to W* =
+//! (C RTT + K) / N, and
 //!
-//! - the queue is never longer than K + N: all windows grow by one more before marks take effect (10),
+//! - the queue is never longer than K + N: all windows grow by one more before marks take effect
+//!   (10),
 //! - it oscillates by A = 1/2 sqrt(2 N (C RTT + K)) (8),
 //! - alpha is about sqrt(2 / W*) (6),
 //! - the link never idles if K > C RTT / 7 (13).
 //!
-//! Linux does not grow in the round trip in which it reduces; its periods are longer by that, and
-//! its alpha is about a quarter smaller than in the analysis.
+//! Linux does not grow the window in the round trip of a reduction; its periods are one round trip
+//! longer, and its alpha is about a quarter smaller than in the analysis.
 
 use apus_sim::dctcp::{Config, DctcpHost, FULL_FRAME, marking_bound};
 use apus_sim::fabric::{Buffers, Settings};
@@ -20,7 +21,7 @@ use apus_workload::time::{MICROSECOND, MILLISECOND};
 
 use super::star::{Plan, Star, fairness};
 
-/// Flows that have found their shares.
+/// Flows that have converged to their shares.
 fn settled(plan: Plan) -> Star {
     let mut star = plan.build();
     star.all_send(160_000_000 / plan.senders);

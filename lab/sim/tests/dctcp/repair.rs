@@ -8,7 +8,7 @@ use super::wire::{DELAY, Fate, LEFT, RIGHT, Wire};
 /// Approximate round-trip time on an idle wire.
 const ROUND_TRIP: u64 = 2 * DELAY + 1_500;
 
-/// Returns how long a message of this number of full segments takes.
+/// Returns the completion time of a message of this number of full segments.
 fn send(wire: &mut Wire, segments: u32) -> u64 {
     let begin = wire.now;
     let number = wire.submit(LEFT, segments * MSS);
@@ -52,7 +52,7 @@ fn one_segment_beyond_a_gap_proves_a_loss_after_a_while() {
     assert!(took < 3 * MILLISECOND, "{took}");
 }
 
-/// RFC 8985 section 7: the probe repairs the last segment, or reveals what else is missing.
+/// RFC 8985 section 7: the probe repairs the last segment, or reveals other missing segments.
 #[test]
 fn a_lost_tail_costs_a_probe_and_no_timeout() {
     for (lost, repaired) in [(&[29][..], 0), (&[27, 28, 29], 2)] {
@@ -66,7 +66,8 @@ fn a_lost_tail_costs_a_probe_and_no_timeout() {
     }
 }
 
-/// The only segment in flight, whose loss nothing reveals; the second one loses its probe, too.
+/// The only segment in flight, so no later segment reveals its loss; the second message also loses
+/// its probe.
 #[test]
 fn a_lone_segment_is_repaired_by_the_timer() {
     let mut wire = Wire::losing(Config::default(), &[0]);
@@ -95,7 +96,8 @@ fn timeouts_double() {
     assert_eq!(times, [0, 10, 20, 40, 80, 160, 320, 640]);
 }
 
-/// RACK detects the loss of a retransmission by what was sent after it (RFC 8985 section 3.1).
+/// RACK detects the loss of a retransmission by segments that were sent after it (RFC 8985 section
+/// 3.1).
 #[test]
 fn a_lost_retransmission_costs_no_timeout() {
     let mut copies = 0;
@@ -144,7 +146,7 @@ fn lost_acks_do_no_harm() {
 
 /// Overtaken by one or two segments: no retransmission (RFC 5681's threshold, RACK's window).
 #[test]
-fn slight_reordering_is_no_loss() {
+fn slight_reordering_does_not_count_as_loss() {
     let mut count = 0;
     let mut wire = Wire::new(Config::default(), move |packet, _| {
         count += u32::from(packet.payload > 0);
@@ -160,7 +162,7 @@ fn slight_reordering_is_no_loss() {
 /// restored; from then on the sender waits longer (RFC 8985 section 6.2 step 4; Linux,
 /// `tcp_try_undo_dsack`).
 #[test]
-fn a_loss_that_was_none_is_undone() {
+fn a_false_loss_is_undone() {
     let mut count = 0;
     let mut wire = Wire::new(Config::default(), move |packet, _| {
         count += u32::from(packet.payload > 0);
@@ -173,7 +175,8 @@ fn a_loss_that_was_none_is_undone() {
     assert_eq!((counters.retransmissions, counters.duplicates), (1, 1));
 }
 
-/// RFC 8985 section 7.4: a loss that a probe repaired is congestion that nothing else reports.
+/// RFC 8985 section 7.4: a loss repaired by a probe is congestion that is not reported in any other
+/// way.
 #[test]
 fn a_loss_that_a_probe_repairs_reduces_the_window() {
     let mut wire = Wire::losing(Config::default(), &[29]);

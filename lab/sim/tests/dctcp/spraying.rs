@@ -35,7 +35,7 @@ fn permutation(spreading: Spreading) -> (Vec<Counters>, Vec<Nanos>) {
 
 /// Four megabytes take 3.4 ms at 10 Gbit/s.
 #[test]
-fn spraying_does_not_look_like_loss() {
+fn spraying_is_not_mistaken_for_loss() {
     let (counters, delivered) = permutation(Spreading::PerPacket);
     assert_eq!(delivered.len(), 72);
     assert!(delivered.iter().all(|at| *at < 4 * MILLISECOND), "{delivered:?}");
@@ -45,7 +45,7 @@ fn spraying_does_not_look_like_loss() {
     assert!(counters.iter().all(|counters| counters.timeouts == 0));
 }
 
-/// Hashing puts several flows on one link while others are idle: some take longer, and nothing is
+/// Hashing puts several flows on one link while others are idle: some take longer, and no packet is
 /// reordered.
 #[test]
 fn hashing_collides_and_does_not_reorder() {

@@ -79,10 +79,10 @@ pub(crate) struct Star {
 /// Measurements of the port to the sink over some time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Port {
-    /// Full packets that waited.
+    /// Mean queue length in full packets.
     pub(crate) mean: f64,
     pub(crate) max: f64,
-    /// Share of the time in which it was sending.
+    /// Share of time that it was sending.
     pub(crate) busy: f64,
     pub(crate) dropped: u64,
 }
@@ -130,7 +130,7 @@ impl Star {
         self.fabric.host(from).connection(SINK).map_or(0, |info| info.unacknowledged)
     }
 
-    /// Returns the bytes of each sender that were acknowledged in a time.
+    /// Returns the acknowledged bytes of each sender during `time`.
     pub(crate) fn shares(&mut self, time: Nanos) -> Vec<f64> {
         let left = |star: &Self| -> Vec<u64> {
             (1..=star.plan.senders).map(|from| star.unacknowledged(from)).collect()
@@ -141,7 +141,7 @@ impl Star {
     }
 }
 
-/// Returns Jain's index: 1 if all are equal, 1/n if one has everything.
+/// Returns Jain's index: 1 if all shares are equal, 1/n if one flow has everything.
 pub(crate) fn fairness(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

@@ -1,4 +1,4 @@
-//! Two hosts and a wire whose faults the test decides, packet by packet.
+//! Two hosts and a wire whose faults the test controls, packet by packet.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,7 +30,7 @@ pub(crate) enum Fate {
 /// Decides the fate of each packet; called before it is transmitted.
 pub(crate) type Judge = Box<dyn FnMut(&Packet, &Segment) -> Fate>;
 
-/// Packets with their send times, whatever their fate.
+/// Packets with their send times, delivered or not.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) at: Nanos,
@@ -48,7 +48,7 @@ pub(crate) struct Wire {
     rate: Rate,
     pub(crate) now: Nanos,
     busy_until: [Nanos; 2],
-    /// Times and indices of events in `bodies`, in the order in which they were caused.
+    /// Times and indices of events in `bodies`, in order of creation.
     events: BinaryHeap<Reverse<(Nanos, usize)>>,
     bodies: Vec<Option<Event>>,
     judge: Judge,

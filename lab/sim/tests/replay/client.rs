@@ -1,4 +1,5 @@
-//! Replay of a recorded client: the core makes the recorded calls, and the recorded server answers.
+//! Replay of a recorded client: the core makes the recorded calls, and the recorded server
+//! responds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -107,8 +108,8 @@ impl Play<'_> {
         let Some(packet) = recorded.packet() else { return };
         let id = recorded.id().unwrap();
         let (port, server) = (packet.header.sport, packet.header.dport);
-        // Calls that began before the recording are left out. Payload that continues after its end
-        // is unknown, and zeros.
+        // Calls that started before the recording are skipped. Payload beyond the end of the
+        // recording is unknown, and replaced by zeros.
         let begins = recorded.data().is_some_and(|(data, _)| data.offset == 0 && !data.retransmit);
         if !begins || self.ours.contains_key(&id) {
             return;
@@ -186,7 +187,7 @@ impl Play<'_> {
         for said in said {
             let packet = said.packet();
             let Some(id) = self.recorded_id(packet.header.sender_id.client_id()) else {
-                // The first packet of a call, before its key is known, is checked below.
+                // The first packet of a call, whose key is not available yet, is checked below.
                 continue;
             };
             let granted = self.granted.get(&id).copied().unwrap_or(0);

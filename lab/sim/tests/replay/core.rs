@@ -23,7 +23,8 @@ pub(crate) struct Core {
     pub(crate) transport: Transport,
     port: u16,
     other: IpAddr,
-    /// Whether it has yet to receive the other host's cutoffs, which the recorded host knew before.
+    /// Whether it has yet to receive the other host's cutoffs, which the recorded host had from the
+    /// start.
     to_be_told: bool,
 }
 
@@ -40,8 +41,8 @@ impl Said {
 }
 
 impl Core {
-    /// Returns a core at this port that communicates with host `other`, whose cutoffs it knows if
-    /// `told`.
+    /// Returns a core at this port that communicates with host `other`; with `told`, [`Core::tell`]
+    /// must give it that host's cutoffs first.
     pub(crate) fn new(port: u16, other: IpAddr, told: bool) -> Self {
         let unscheduled = u64::from(UNSCHEDULED);
         let config = Config::builder()
@@ -58,7 +59,7 @@ impl Core {
         Instant::from_nanos(BEGIN + at)
     }
 
-    /// Returns the address from which the core receives packets.
+    /// Returns the source address of the packets that the core receives.
     pub(crate) fn source(&self) -> SocketAddr {
         SocketAddr::new(self.other, 0)
     }
@@ -118,8 +119,8 @@ impl Core {
     }
 }
 
-/// Verifies a packet of the core; `granted` is the offset up to which the recorded module had
-/// granted the message, which the model cannot know.
+/// Verifies a packet of the core; `granted` is the offset that the recorded module had granted,
+/// which the model cannot derive.
 pub(crate) fn verify(model: &mut Module, from: IpAddr, said: &Said, granted: u32) {
     use apus_sim::kernel::Objection;
     let Err(objection) = model.handle_packet(said.at, from, &said.bytes) else { return };
@@ -142,9 +143,9 @@ pub(crate) fn fixed(bytes: &[u8]) -> String {
         data.offset_in_sequence = false;
         data.ack = None;
         if data.retransmit {
-            // The module repeats the end of the requested range
-            // (HM `homa_outgoing.c` `homa_resend_data`), the core what it has announced, if that is
-            // more: both are correct, which the model verifies (Rules for peers, item 6).
+            // The module repeats the end of the requested range (HM `homa_outgoing.c`
+            // `homa_resend_data`), the core the end that it has announced, if that is larger: both
+            // are correct, which the model verifies (Rules for peers, item 6).
             data.incoming = 0;
         }
     }

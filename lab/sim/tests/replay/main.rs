@@ -2,12 +2,12 @@
 //!
 //! Conversations between two Linux hosts are replayed from one host's side, packet by packet at
 //! their times, and the core takes the other host's place: once as the server, once as the client.
-//! Where the protocol leaves no choice, its packets are compared field by field with the module's.
-//! All its packets are verified by the model of the module ([`apus_sim::kernel`]), and every
-//! message must be delivered.
+//! Where the protocol leaves no choice, its packets are compared field by field with the module's
+//! packets. All its packets are verified by the model of the module ([`apus_sim::kernel`]), and
+//! every message must be delivered.
 //!
-//! The recordings are not part of the project. They are searched in `$APUS_CAPTURES`, then in
-//! `../shared/reference/captures` beside the workspace; without them the tests are skipped with a
+//! The recordings are not part of the project. They are searched for in `$APUS_CAPTURES`, then in
+//! `../shared/reference/captures` next to the workspace; without them the tests are skipped with a
 //! message.
 
 mod client;

@@ -19,7 +19,7 @@ const ICMP: u8 = 1;
 /// A packet without Ethernet and IP headers.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
-    /// Nanoseconds since the beginning.
+    /// Nanoseconds since the start of the recording.
     pub(crate) at: u64,
     pub(crate) from_client: bool,
     /// The Homa packet; empty for ICMP "port unreachable".
@@ -56,7 +56,7 @@ impl Recorded {
         }
     }
 
-    /// Returns which piece of a message a DATA packet carries, unless it is a retransmission.
+    /// Returns the piece of a message that a DATA packet carries, unless it is a retransmission.
     pub(crate) fn first_time(&self) -> Option<(Data, Piece)> {
         let (data, payload) = self.data().filter(|(data, _)| !data.retransmit)?;
         Some((data, (self.id()?, data.offset, payload.len())))
@@ -131,7 +131,7 @@ impl Recording {
         messages.into_iter().map(|(id, message)| (id, whole(message))).collect()
     }
 
-    /// Returns whether one side knew the other's cutoffs before the recording.
+    /// Returns whether one side had received the other's cutoffs before the recording.
     pub(crate) fn knows_cutoffs(&self, from_client: bool) -> bool {
         let mut data = self.packets.iter().filter(|packet| packet.from_client == from_client);
         data.find_map(Recorded::data).is_some_and(|(data, _)| data.cutoff_version > 0)
@@ -167,8 +167,8 @@ impl Recording {
         is_resend(asked) && next.is_some_and(|next| same(next) && is_resend(next))
     }
 
-    /// Returns what the other side sent about the same RPC in answer to packet `index`: everything
-    /// until the first side sends about it again.
+    /// Returns the packets that the other side sent about the same RPC in response to packet
+    /// `index`: everything until the first side sends about it again.
     pub(crate) fn answer_to(&self, index: usize) -> Vec<&Recorded> {
         let asked = &self.packets[index];
         let rest = self.packets[index + 1..].iter().filter(|packet| packet.id() == asked.id());

@@ -1,4 +1,4 @@
-//! Replay of a recorded server: the recorded client calls, and the core answers.
+//! Replay of a recorded server: the recorded client calls, and the core responds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,9 +22,9 @@ struct Play<'a> {
     /// One core for each of the client's ports.
     models: BTreeMap<u16, Module>,
     requests: BTreeMap<u64, (Vec<u8>, bool)>,
-    /// Offset up to which the client has granted each response.
+    /// Granted offset of each response.
     granted: BTreeMap<u64, u32>,
-    /// Requests that wait for their response, and when the recorded server gave it.
+    /// Requests that await their response, and when the recorded server sent it.
     pending: Vec<(u64, RpcKey, Bytes)>,
     /// Packets of the core, by their contents; each may be sent several times.
     first: BTreeMap<Piece, String>,
@@ -130,7 +130,8 @@ impl Play<'_> {
         self.serve(at, events);
     }
 
-    /// The model is the client: it has made the recorded calls, and gets no packets but the core's.
+    /// The model is the client: it has made the recorded calls, and receives only the core's
+    /// packets.
     fn make_recorded_calls(&mut self, index: usize) {
         let recorded = &self.recording.packets[index];
         let (packet, id) = (recorded.packet().unwrap(), recorded.id().unwrap());
@@ -202,8 +203,7 @@ impl Play<'_> {
         }
     }
 
-    /// Checks that every packet that the recorded server sent for the first time was sent by the
-    /// core, unchanged.
+    /// Checks that the core sent every first transmission of the recorded server, unchanged.
     fn compare_first_transmissions(&self) {
         let recorded = self.recording.packets.iter().filter(|packet| !packet.from_client);
         for packet in recorded {

@@ -1,10 +1,10 @@
-//! What attackers try, as far as the protocol has a defence against it.
+//! Techniques of attackers, limited to those that the protocol defends against.
 
 /// Whether a client announces long messages and does not send them.
 pub(super) const CLAIMS: bool = true;
 
-/// Whether a client never acknowledges responses, so that servers keep them: RPCs and bytes to send, until it has been
-/// asked a few times.
+/// Whether a client never acknowledges responses, so that servers keep them (RPCs and bytes to
+/// send) until a few requests for an acknowledgment have failed.
 pub(super) const HOARDS_RESPONSES: bool = true;
 
 /// Endpoints of a client.

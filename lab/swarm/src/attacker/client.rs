@@ -1,7 +1,8 @@
-//! Client position: has addresses of its own, and speaks the protocol well enough to get sessions.
+//! Client position: has its own addresses, and implements enough of the protocol to get sessions.
 //!
-//! It makes short calls, announces long messages that it does not send, keeps servers waiting for acknowledgments, calls
-//! from many ports, and sends control packets of all kinds in its sessions, as far as [`abilities`](super::abilities) say.
+//! It makes short calls, announces long messages that it does not send, keeps servers waiting for
+//! acknowledgments, calls from many ports, and sends control packets of all kinds in its sessions,
+//! as configured in [`abilities`](super::abilities).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,12 +16,13 @@ use super::public::Public;
 use crate::address::alias;
 use crate::generator::random::SeededRng;
 
-/// Responses that wait for their acknowledgment.
+/// Maximum number of responses that await acknowledgment.
 const WAITING: usize = 4_096;
-/// Length of the longest message that is announced, as a multiple of the longest payload of a packet.
+/// Length of the longest message that is announced, as a multiple of the longest payload of a
+/// packet.
 const LONG: u32 = 2_000;
 
-/// An attacker that knows what is sent to its addresses.
+/// An attacker that receives the packets sent to its addresses.
 #[derive(Debug)]
 pub(super) struct Client {
     public: Public,
@@ -37,7 +39,7 @@ impl Client {
         Self { public, sessions: BTreeMap::new(), responses, next_id: 2 }
     }
 
-    /// Draws a call: an own address, a server, the next id or an earlier one.
+    /// Draws a call: an own address, a server, the next id or an earlier id.
     fn about(&mut self, rng: &mut SeededRng, is_new: bool) -> About {
         let from = alias(self.public.own, rng.within(0..ALIASES));
         let to = self.public.victim(rng);
@@ -55,7 +57,7 @@ impl Attacker for Client {
             let Some(fields) = packet.header.udp() else { continue };
             let session = SessionClaim::Of(*fields);
             match &packet.body {
-                // The server offers a session, and keeps nothing of the request.
+                // The server offers a session, and keeps no state of the request.
                 Body::NeedAck if fields.flags.contains(Flags::CONFIRM) => {
                     self.sessions.insert((to, from), session);
                     continue;
@@ -84,14 +86,14 @@ impl Attacker for Client {
             40..60 if CLAIMS => {
                 let longest =
                     self.public.config.max_message().min((LONG * self.public.packet_limit).into());
-                // Short ones fill the room that long ones leave.
+                // Short messages fill the room that long messages leave.
                 let length = rng.one_of(&[longest as u32, 100_000, 10_000, 1_000]);
                 let about = self.about(rng, true);
                 Some(first_data(rng, about, length))
             }
             _ => {
                 let about = self.about(rng, false);
-                // Its DATA is above: here it would begin more requests.
+                // DATA is sent above: here it would start more requests.
                 let kind = rng.one_of(&Kind::ALL[1..]);
                 Some(forge(rng, about, kind))
             }

@@ -11,24 +11,25 @@ use super::contract::HostilePacket;
 use crate::address::port;
 use crate::generator::random::SeededRng;
 
-/// Longest payload of a forged packet in bytes. The content does not matter, and short packets are more packets.
+/// Longest payload of a forged packet in bytes. The content does not matter, and short packets
+/// allow more of them.
 const PAYLOAD: u32 = 200;
 
-/// Lengths of messages that applications use: round ones.
+/// Round lengths that applications commonly use.
 const USUAL_LENGTHS: [u32; 3] = [100, 1_000, 100_000];
 
-/// What a packet says about the session of its RPC.
+/// The session that a packet claims for its RPC.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SessionClaim {
-    /// No session: the packet of an endpoint that knows none.
+    /// No session: a packet of an endpoint without one.
     Absent,
-    /// Some number.
+    /// A random number.
     Guessed,
-    /// The session of a packet that an endpoint has sent. A request answers it as an offer (AMO-1).
+    /// The session of a packet that an endpoint has sent. A request accepts it as an offer (AMO-1).
     Of(UdpFields),
 }
 
-/// The RPC that a packet is about, as its alleged sender sees it.
+/// The RPC of a packet, as seen by its alleged sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About {
     pub(super) from: HostId,
@@ -39,7 +40,7 @@ pub(super) struct About {
 }
 
 impl SessionClaim {
-    /// Draws what a packet says for which no session is known.
+    /// Draws the claim of a packet without a known session.
     pub(super) fn unknown(rng: &mut SeededRng) -> Self {
         if rng.percent(50) { Self::Absent } else { Self::Guessed }
     }
@@ -115,7 +116,8 @@ pub(super) fn forge(rng: &mut SeededRng, about: About, kind: Kind) -> HostilePac
     }
 }
 
-/// Forges the first packet of a message of `length` bytes, all of which it sends if they fit into one packet.
+/// Forges the first packet of a message of `length` bytes. It holds the whole message if that fits
+/// into one packet.
 pub(super) fn first_data(rng: &mut SeededRng, about: About, length: u32) -> HostilePacket {
     let payload = vec![0x5a; length.min(PAYLOAD) as usize];
     let data = Data { message_length: length, incoming: length, ..piece(0) };
@@ -134,7 +136,7 @@ fn data(rng: &mut SeededRng, about: About) -> HostilePacket {
         ack: rng.percent(30).then_some(ack),
         cutoff_version: rng.within(0..3),
         retransmit: rng.percent(30),
-        // Any lie.
+        // An arbitrary value.
         waiting: Waiting::from_byte((length ^ offset) as u8),
         ..piece(offset)
     };

@@ -1,7 +1,7 @@
-//! Informed position: off-path, and knows the ids of RPCs.
+//! Informed position: off-path, with access to the ids of RPCs.
 //!
-//! Ids are no secret that anything may rest on alone: they are in logs and traces. Packets about live RPCs must still
-//! be turned away, because they show no session, or a wrong one.
+//! Security must not rest on ids alone: they are in logs and traces. Packets about live RPCs must
+//! still be rejected, because they show no session, or a wrong one.
 
 use apus_sim::message::HostId;
 use apus_wire::{Kind, Role};
@@ -12,7 +12,7 @@ use super::public::Public;
 use super::taps::{Ids, RpcName};
 use crate::generator::random::SeededRng;
 
-/// An attacker that knows ids.
+/// An attacker with a list of ids.
 #[derive(Debug)]
 pub(super) struct Informed {
     public: Public,
@@ -24,7 +24,7 @@ impl Informed {
         Self { public, ids }
     }
 
-    /// Draws a known RPC, mostly one of the latest.
+    /// Draws a known RPC, usually a recent one.
     fn rpc(&self, rng: &mut SeededRng) -> Option<RpcName> {
         let ids = self.ids.borrow();
         let back = rng.scale(1, ids.len().max(1) as u64) as usize;

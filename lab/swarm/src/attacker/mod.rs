@@ -1,10 +1,11 @@
 //! Attackers: the programs of hostile hosts, one file for each position.
 //!
-//! An attacker's type contains what its position may know, and nothing else: [`Public`] for all, and for some a tap
-//! ([`taps`]) or the packets that are sent to their own addresses. None has a reference to a scenario, to another host
-//! or to the observer.
+//! An attacker's type contains only the information available at its position: [`Public`] for all,
+//! and for some a tap ([`taps`]) or the packets sent to their own addresses. No attacker has a
+//! reference to a scenario, to another host or to the observer.
 //!
-//! Attackers speak the udp profile. The kernel profile has no sessions: every host of the network is believed there.
+//! Attackers use the udp profile. The kernel profile has no sessions: it trusts every host of the
+//! network.
 
 mod abilities;
 mod client;

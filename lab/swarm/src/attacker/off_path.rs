@@ -1,4 +1,4 @@
-//! Off-path position: sends in any name, and sees nothing.
+//! Off-path position: sends from any source address, and sees no packets.
 
 use apus_wire::{Kind, Role};
 
@@ -8,10 +8,10 @@ use super::prediction::Prediction;
 use super::public::Public;
 use crate::generator::random::SeededRng;
 
-/// Pairs of hosts for which ids and sessions are predicted.
+/// Number of host pairs with predicted ids and sessions.
 const PREDICTIONS: usize = 4;
 
-/// An attacker that knows what is public.
+/// An attacker with public information only.
 #[derive(Debug)]
 pub(super) struct OffPath {
     public: Public,
@@ -23,7 +23,7 @@ impl OffPath {
         Self { public, predictions: Vec::new() }
     }
 
-    /// Draws the RPC that a packet is about: a predicted one, or one with any id.
+    /// Draws the RPC of a packet: a predicted RPC, or one with an arbitrary id.
     fn about(&mut self, rng: &mut SeededRng) -> About {
         if self.predictions.len() < PREDICTIONS {
             let (client, server) = self.public.pair(rng);
@@ -46,7 +46,8 @@ impl OffPath {
         About { from, to, sender, id, session }
     }
 
-    /// Forges a request of an address that does not exist, or the first one of an honest host.
+    /// Forges a request from an address that does not exist, or the first request of an honest
+    /// host.
     fn first_contact(&self, rng: &mut SeededRng) -> HostilePacket {
         let to = self.public.victim(rng);
         let other = (to + rng.within(1..self.public.hosts)) % self.public.hosts;

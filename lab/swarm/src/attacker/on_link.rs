@@ -1,12 +1,14 @@
-//! On-link position: sees the packets to and from one host, and sends them again, at any later time and in any order.
+//! On-link position: sees the packets to and from one host, and sends them again, at any later time
+//! and in any order.
 //!
-//! It changes none of them: a host that can read sessions can also speak in them, and only encryption would help.
+//! It does not change packets: a host that can read sessions can also send in them, and only
+//! encryption protects against that.
 
 use super::contract::{Attacker, HostilePacket};
 use super::taps::{Link, Seen};
 use crate::generator::random::SeededRng;
 
-/// An attacker that knows the datagrams of one host.
+/// An attacker that sees the datagrams of one host.
 #[derive(Debug)]
 pub(super) struct OnLink {
     link: Link,
@@ -21,7 +23,7 @@ impl OnLink {
 impl Attacker for OnLink {
     fn next_packet(&mut self, rng: &mut SeededRng) -> Option<HostilePacket> {
         let link = self.link.borrow();
-        // As many of the latest datagrams as of all.
+        // A scale over all orders of magnitude prefers recent datagrams.
         let back = rng.scale(1, link.len().max(1) as u64) as usize;
         let Seen { from, to, bytes } = link.get(link.len().checked_sub(back)?)?.clone();
         Some(HostilePacket { claimed: from, to, bytes })

@@ -1,8 +1,8 @@
-//! A host on the path: every datagram between the hosts passes it, and it has no key.
+//! A host on the path: every datagram between the hosts passes it, but it has no keys.
 //!
-//! It records, repeats, changes, shortens and replays datagrams, has them arrive at others or in the name of others, and
-//! makes packets from what it has seen and from what the specification says. The network's faults lose, delay and reorder
-//! them in addition.
+//! It records, repeats, changes, shortens and replays datagrams, delivers them to other hosts or
+//! with other source addresses, and forges packets from recorded ones and from the specification.
+//! The network's faults lose, delay and reorder them in addition.
 
 use apus_sim::message::HostId;
 use apus_wire::{HEADER_LEN, Kind, SealKind, SealedHeader};
@@ -12,7 +12,7 @@ use super::taps::Seen;
 use crate::generator::random::SeededRng;
 use crate::meddling::Meddling;
 
-/// Datagrams that it remembers.
+/// Maximum number of recorded datagrams.
 const REMEMBERED: usize = 2_000;
 
 /// The purpose of its random numbers.
@@ -25,7 +25,7 @@ pub(crate) struct OnPath {
     hosts: HostId,
     rng: SeededRng,
     remembered: Vec<Seen>,
-    /// Datagrams that arrived and were not sent like this.
+    /// Datagrams that arrived and were not sent in this form.
     pub(crate) hostile: u64,
 }
 
@@ -35,12 +35,13 @@ impl OnPath {
         Self { meddling, hosts, rng, remembered: Vec::new(), hostile: 0 }
     }
 
-    /// Does nothing from now on.
+    /// Stops all activity.
     pub(crate) fn leave(&mut self) {
         self.meddling = Meddling::default();
     }
 
-    /// Returns what arrives at host `to` when a datagram does, with the senders that are stated.
+    /// Returns the datagrams that arrive at host `to` in place of this datagram, with their stated
+    /// senders.
     pub(crate) fn pass(&mut self, from: HostId, to: HostId, bytes: &Bytes) -> Vec<(HostId, Bytes)> {
         if self.meddling == Meddling::default() {
             return vec![(from, bytes.clone())];
@@ -69,7 +70,7 @@ impl OnPath {
             arrives = false;
         }
         if self.happens(self.meddling.misdelivered) {
-            // Another host's datagram comes here instead.
+            // Another host's datagram arrives here instead.
             hostile.extend(self.remembered_one().map(|seen| (seen.from, seen.bytes)));
             arrives = false;
         }
@@ -83,7 +84,7 @@ impl OnPath {
             hostile.extend(self.forge(to));
         }
         self.hostile += hostile.len() as u64;
-        // Either may come first.
+        // Either order is possible.
         let at = if self.rng.percent(50) { 0 } else { hostile.len() };
         if arrives {
             hostile.insert(at, (from, bytes.clone()));
@@ -107,7 +108,7 @@ impl OnPath {
         changed.into()
     }
 
-    /// Returns a packet for host `to` that is made from one that the host has seen.
+    /// Returns a packet for host `to`, forged from a recorded one.
     fn forge(&mut self, to: HostId) -> Option<(HostId, Bytes)> {
         let model = self.remembered_one()?;
         let from = if model.to == to { model.from } else { model.to };
@@ -122,7 +123,7 @@ impl OnPath {
             1 => SealedHeader::seal(&mut packet, header.number, !header.phase),
             // Another type.
             2 => packet[11] = self.rng.one_of(&Kind::ALL) as u8,
-            // In the clear: of a session that the host makes up, or of none.
+            // In the clear: with an invented session, or without a session.
             3 => {
                 SealedHeader::open(&mut packet, self.rng.within(0..1 << 48));
                 packet[11] = self.rng.one_of(&Kind::ALL) as u8;
@@ -130,7 +131,7 @@ impl OnPath {
                     packet[13] &= !1;
                 }
             }
-            // What is not sealed in a handshake.
+            // The unsealed part of a handshake.
             _ => {
                 let kind = self.rng.one_of(&[SealKind::NoKey, SealKind::Failed, SealKind::Retry]);
                 let sequence = self.rng.within(0..24);
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_that_does_nothing_lets_everything_pass() {
+    fn an_idle_host_passes_every_datagram() {
         let mut host = OnPath::new(Meddling::default(), 3, 1);
         let bytes = Bytes::from_static(b"datagram");
         assert_eq!(host.pass(0, 1, &bytes), [(0, bytes.clone())]);
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn each_act_happens_as_often_as_is_said() {
+    fn each_action_has_its_configured_frequency() {
         let often = 500;
         let acts: [fn(&mut Meddling) -> &mut u32; 5] = [
             |meddling| &mut meddling.repeated,

@@ -1,7 +1,7 @@
-//! Predictions: what an endpoint would draw if its secret did not matter.
+//! Predictions: the ids and sessions of an endpoint whose secret did not matter.
 //!
-//! The program is public. An attacker runs it with a secret of its own, in the place of a client and of its server: ids
-//! and sessions that do not depend on the secret are those of its victims.
+//! The program is public. An attacker runs it with its own secret, in place of a client and of its
+//! server: ids and sessions that did not depend on the secret would equal its victims'.
 
 use apus_proto::{Call, Datagram, Instant, Transport};
 use apus_sim::host::PORT;
@@ -13,12 +13,12 @@ use super::public::Public;
 use crate::address::address;
 use crate::generator::random::SeededRng;
 
-/// Sessions that are predicted for a server: how many others it has given before is not known.
+/// Number of sessions predicted for a server: the number of its earlier sessions is unknown.
 const SESSIONS: u64 = 8;
-/// Calls after the first one whose ids are guessed.
+/// Number of later calls whose ids are guessed.
 const LATER_CALLS: u64 = 256;
 
-/// What a client and its server would draw.
+/// Predicted random choices of a client and its server.
 #[derive(Clone, Debug)]
 pub(super) struct Prediction {
     pub(super) client: HostId,
@@ -64,7 +64,7 @@ impl Prediction {
     }
 }
 
-/// Returns the first packet that leaves.
+/// Returns the first outgoing packet.
 fn take_packet(transport: &mut Transport, now: Instant) -> Option<Vec<u8>> {
     let transmit = transport.poll_transmit(now)?;
     let header = transmit.headers().get(..transmit.header_len())?;

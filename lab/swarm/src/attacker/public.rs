@@ -1,18 +1,18 @@
-//! What every attacker knows.
+//! Information available to every attacker.
 
 use apus_proto::Config;
 use apus_sim::message::HostId;
 
 use crate::generator::random::SeededRng;
 
-/// What is no secret: addresses, ports, the program and its parameters.
+/// Public information: addresses, ports, the program and its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Public {
     /// Number of honest hosts.
     pub(crate) hosts: u32,
     /// The attacker's own host.
     pub(crate) own: HostId,
-    /// The host that it would like to harm most.
+    /// The main victim.
     pub(crate) target: HostId,
     /// Length of the longest packet in bytes.
     pub(crate) packet_limit: u32,

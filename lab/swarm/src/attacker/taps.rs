@@ -1,6 +1,7 @@
-//! Taps: what positions see of the network.
+//! Taps: the views that positions have of the network.
 //!
-//! The observer of a run feeds them. Each tap keeps what its position may know; the rest of a packet is dropped here.
+//! The observer of a run feeds them. Each tap keeps the information available at its position; the
+//! rest of a packet is dropped here.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,9 +13,9 @@ use bytes::Bytes;
 
 use crate::attack::{Attack, Position};
 
-/// Ids that are known at a time: those of the latest packets.
+/// Maximum number of ids kept: the ids of the latest packets.
 const IDS: usize = 256;
-/// Datagrams that are known at a time.
+/// Maximum number of datagrams kept.
 const DATAGRAMS: usize = 4_096;
 
 /// The ends of an RPC and its id.
@@ -25,8 +26,8 @@ pub(crate) struct RpcName {
     pub(crate) id: u64,
 }
 
-/// The ids of RPCs whose clients have sent packets in a session, the latest last. Before a call is in a session its id is
-/// the only secret that a server's packet must show.
+/// The ids of RPCs whose clients have sent packets in a session, the latest last. Until a call is
+/// in a session, its id is the only secret that a server's packet must show.
 pub(crate) type Ids = Rc<RefCell<VecDeque<RpcName>>>;
 
 /// A datagram on a link.
@@ -62,7 +63,7 @@ impl Taps {
         Rc::clone(&self.link)
     }
 
-    /// Notes a datagram between two honest hosts.
+    /// Records a datagram between two honest hosts.
     pub(crate) fn datagram(&self, from: HostId, to: HostId, bytes: &Bytes) {
         match self.position {
             Some((Position::Informed, _)) => {
@@ -86,7 +87,7 @@ impl Taps {
     }
 }
 
-/// Adds an entry, and removes the oldest of too many.
+/// Adds an entry, and removes the oldest entry beyond the limit.
 fn push<T>(queue: &mut VecDeque<T>, most: usize, entry: T) {
     if queue.len() == most {
         queue.pop_front();

@@ -1,14 +1,15 @@
 //! Amplification checker: unknown peers receive little, and control packets are bounded.
 //!
-//! - BAD-5: until a client has repeated the session that a server proposed, the server sends it at most three times the
-//!   bytes that came from its address, IP and UDP headers included.
-//! - TIME-6: RESENDs to a silent peer are sent in bursts of at most 64, one burst per resend interval.
-//! - TIME-9, RPC-10: a server sends a bounded number of NEED_ACKs to a silent client, and none after its
-//!   acknowledgment. One that rides on a response counts if the server, as the client of that response, knows its session:
-//!   responses to an earlier life are not believed.
-//! - BUSY answers RESEND and NEED_ACK of the peer, and none that were forged in its name (BAD-8).
-//! - BUSY, RPC_UNKNOWN and CUTOFFS are responses: at most two for each received packet, and one for each abandoned
-//!   request.
+//! - BAD-5: until a client has repeated the session that a server proposed, the server sends it at
+//!   most three times the bytes received from its address, IP and UDP headers included.
+//! - TIME-6: RESENDs to a silent peer are sent in bursts of at most 64, one burst per resend
+//!   interval.
+//! - TIME-9, RPC-10: a server sends a bounded number of NEED_ACKs to a silent client, and stops
+//!   after its acknowledgment. An acknowledgment carried by a response counts if the server, as the
+//!   client of that response, has its session: responses to an earlier life are not trusted.
+//! - BUSY answers RESEND and NEED_ACK of the peer, but not forged ones (BAD-8).
+//! - BUSY, RPC_UNKNOWN and CUTOFFS are responses: at most two for each received packet, and one for
+//!   each abandoned request.
 
 use std::collections::HashMap;
 
@@ -34,7 +35,7 @@ const BURST: u64 = 64;
 const MAX_QUEUED: u64 = 8_192;
 /// Maximum length of such a packet on the link, in bytes.
 const CONTROL_BYTES: u64 = 180;
-/// Session challenges for a packet that begins a request (BAD-5).
+/// Session challenges for the first packet of a request (BAD-5).
 const CHALLENGES: u64 = 4;
 /// Maximum time between NEED_ACKs (TIME-9).
 const MAX_NEED_ACK_INTERVAL: Nanos = 100 * MILLISECOND;
@@ -42,13 +43,14 @@ const MAX_NEED_ACK_INTERVAL: Nanos = 100 * MILLISECOND;
 /// State of each pair of hosts, and of each call.
 #[derive(Debug)]
 pub(crate) struct Amplification {
-    /// Whether peers prove their addresses in handshakes, before the protocol hears of them (HANDSHAKE-1).
+    /// Whether peers prove their addresses in handshakes, before their packets reach the protocol
+    /// (HANDSHAKE-1).
     is_sealed: bool,
     pairs: HashMap<(HostId, HostId), PeerPair, FixedState>,
     calls: Vec<CallProbes>,
 }
 
-/// Packets that a server has sent about a call, and what its client has sent.
+/// Packets that a server has sent about a call, and the packets of its client.
 #[derive(Clone, Copy, Debug, Default)]
 struct CallProbes {
     /// NEED_ACKs since the last packet of the client about the call.
@@ -58,10 +60,10 @@ struct CallProbes {
     /// Whether the client has acknowledged the response, and NEED_ACKs since then.
     acked: bool,
     after_ack: u64,
-    /// RESENDs of the client, and packets that may have begun the request.
+    /// RESENDs of the client, and packets that may have started the request.
     resends: u64,
     data: u64,
-    /// Session in which the response was sent last.
+    /// Session of the last transmission of the response.
     session: Option<u64>,
 }
 
@@ -73,7 +75,7 @@ struct PeerPair {
     sent: u64,
     /// Sessions proposed to the client.
     proposed: Vec<u64>,
-    /// Whether it has repeated one of them.
+    /// Whether it has repeated a proposed session.
     confirmed: bool,
     /// Packets received, of any type.
     packets: u64,
@@ -83,7 +85,7 @@ struct PeerPair {
     /// RESENDs and NEED_ACKs received that the peer has sent, and BUSYs sent to it.
     questions: u64,
     busy: u64,
-    /// RESENDs that may be sent at present.
+    /// RESENDs that may be sent now.
     resends: u64,
     /// Time of the last update of that number.
     since: Nanos,
@@ -105,7 +107,7 @@ impl Default for PeerPair {
             abandoned: 0,
             questions: 0,
             busy: 0,
-            // One burst may end immediately before the next one begins.
+            // One burst may end immediately before the next starts.
             resends: 2 * BURST,
             since: 0,
             last_received: 0,
@@ -130,7 +132,7 @@ impl Amplification {
     }
 
     fn acknowledged(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {
-        // An ack in a session that this host, since it was restarted, does not know is not believed.
+        // An ack in a session that this host has lost by a restart is not trusted.
         let believes = wire.sender == Role::Client
             || session(wire.packet)
                 .is_none_or(|session| self.pair(host, wire.peer).own_session == Some(session));
@@ -145,7 +147,8 @@ impl Amplification {
         };
         for call in one.into_iter().chain(list.iter()).filter_map(|ack| server_of(ack.client_id)) {
             let probes = &mut self.calls[call as usize];
-            // Of two ends that have just got other keys, the server may be the last to learn of their session.
+            // When two ends have just agreed upon other keys, the server may be the last to receive
+            // their session.
             probes.acked |= !self.is_sealed || session(wire.packet) == probes.session;
         }
     }
@@ -165,7 +168,7 @@ impl Amplification {
         pair.last_received = at;
         pair.resends = (pair.resends + BURST).min(MAX_QUEUED);
         if wire.sender == Role::Client {
-            // The packets of a datagram have its headers in common.
+            // The packets of a datagram share its headers.
             pair.received += wire.len as u64 + if wire.place == 0 { HEADERS } else { 0 };
             let fields = wire.packet.header.udp();
             let repeated = fields.filter(|fields| fields.flags.contains(Flags::SESSION));
@@ -185,7 +188,8 @@ impl Amplification {
         if config.profile() == Profile::Udp && wire.sender == Role::Server {
             self.sent_to_client(host, wire)?;
         }
-        // What answers a question about a call that is not known repeats its session, which may be one of an earlier life.
+        // The answer to a packet about an unknown call repeats the packet's session, which may
+        // belong to an earlier life.
         if wire.sender == Role::Client
             && !matches!(wire.packet.body, Body::Ack(_) | Body::RpcUnknown)
             && let Some(session) = session(wire.packet)
@@ -313,7 +317,7 @@ impl Amplification {
             );
         }
         probes.after_ack += u64::from(probes.acked);
-        // One may have waited for the link.
+        // One NEED_ACK may have been queued for the link.
         Violation::unless(probes.after_ack <= 1, ViolationKind::Amplification, call, || {
             (
                 format!(
@@ -353,7 +357,7 @@ impl Checker for Amplification {
                 self.pair(host, wire.peer).questions += u64::from(is_question);
                 self.received(observation.at, host, wire);
             }
-            // It may cause responses, and is believed in nothing.
+            // It may cause responses, but must have no other effect.
             HostEvent::Forged(wire) => self.received(observation.at, host, wire),
             HostEvent::Sent(wire) => self.sent(directory, observation.at, host, wire)?,
             // The next incarnation of its server sends another response.

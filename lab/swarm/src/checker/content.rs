@@ -1,7 +1,7 @@
-//! Content checker: every byte arrives as it was sent.
+//! Content checker: every byte arrives unchanged.
 //!
-//! Requirements RPC-15 to RPC-17, WIRE-10, WIRE-25. Packets are checked when they are sent, so a byte in the wrong
-//! place is found early.
+//! Requirements RPC-15 to RPC-17, WIRE-10, WIRE-25. Packets are checked when they are sent, so a
+//! misplaced byte is found early.
 
 use apus_wire::{Body, Role};
 

@@ -4,7 +4,7 @@ use crate::directory::Directory;
 use crate::observation::Observation;
 use crate::violation::Violation;
 
-/// Verifies one promise.
+/// Verifies one promise of the protocol.
 pub(crate) trait Checker {
     /// Handles the next observation.
     ///

@@ -1,9 +1,12 @@
-//! Cutoffs checker: a host announces valid cutoffs, and uses only those that their owner has announced to it.
+//! Cutoffs checker: a host announces valid cutoffs, and uses only cutoffs that their owner has
+//! announced to it.
 //!
-//! Requirements PRIO-6, PRIO-8, PRIO-11, PRIO-14. DATA repeats the version of the cutoffs that its sender knows, 0 if it knows
-//! none. Valid cutoffs, learned ones as well, begin with levels for scheduled packets (0), go on with one that takes messages
-//! of any length, do not rise from there on, and use no more levels than the host is configured for. With one level it may say
-//! what begins unscheduled instead (PRIO-16).
+//! Requirements PRIO-6, PRIO-8, PRIO-11, PRIO-14. DATA repeats the version of the cutoffs that its
+//! sender has stored, 0 without cutoffs. Valid cutoffs, whether configured or derived from the
+//! observed workload, start with levels for scheduled packets (0), continue with a level that takes
+//! messages of any length, do not rise from there on, and use no more levels than the host is
+//! configured for. A host with one level may announce the longest message that starts unscheduled
+//! instead (PRIO-16).
 
 use std::collections::HashSet;
 
@@ -17,7 +20,7 @@ use crate::observation::{HostEvent, Observation, WirePacket};
 use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
 
-/// All announcements: owner, the host that it sent them to, version.
+/// All announcements: owner, recipient, version.
 #[derive(Debug, Default)]
 pub(crate) struct CutoffsChecker {
     announced: HashSet<(HostId, HostId, u16), FixedState>,
@@ -47,7 +50,8 @@ impl CutoffsChecker {
                     )
                 })
             }
-            // What modules and a hostile host announce in their own names is not noted.
+            // Announcements of modules and of a hostile host under its real address are not
+            // recorded.
             Body::Data(data, _)
                 if data.cutoff_version != 0
                     && !directory.runs_module(wire.peer)
@@ -70,15 +74,15 @@ impl CutoffsChecker {
     }
 }
 
-/// Returns the length of the longest message that begins unscheduled, `None` if all do (PRIO-16).
+/// Returns the length of the longest message that starts unscheduled, `None` if all do (PRIO-16).
 fn longest_unscheduled(config: &Config) -> Option<u32> {
     let informs = config.profile() == Profile::Udp && config.informed_incoming() > 0;
     let begins = config.num_priorities() == 1 && informs && config.cutoffs_interval_usecs() > 0;
     begins.then(|| config.informed_incoming().div_ceil(12) as u32)
 }
 
-/// Returns whether a host with this number of levels, of which the lowest takes messages up to `lowest` bytes, may announce such
-/// cutoffs.
+/// Returns whether a host with this number of levels, whose lowest level takes messages up to
+/// `lowest` bytes, may announce such cutoffs.
 fn is_valid(table: &[u32; PRIORITIES], levels: usize, lowest: Option<u32>) -> bool {
     let (used, unused) = table.split_at(levels);
     let scheduled = used.iter().take_while(|cutoff| **cutoff == 0).count();

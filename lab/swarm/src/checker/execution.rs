@@ -1,5 +1,5 @@
-//! Execution checker: requests are executed at most once, responses belong to their requests, calls end once, and
-//! failed calls report correctly whether they were executed.
+//! Execution checker: requests are executed at most once, responses belong to their requests, calls
+//! end once, and failed calls report correctly whether they were executed.
 //!
 //! Requirements AMO-2, AMO-5, RPC-3, RPC-4.
 
@@ -60,8 +60,9 @@ impl ExecutionChecker {
         let planned = directory.call(call);
         let state = &mut self.calls[call as usize];
         let incarnation = directory.incarnation(host);
-        // An idempotent call is repeated when its server has lost the session (AMO-3). The Linux module forgets
-        // executed requests, and executes late duplicates again (docs/reference/homa-module.md, *At most once*).
+        // An idempotent call is repeated when its server has lost the session (AMO-3). The Linux
+        // module forgets executed requests, and executes late duplicates again
+        // (docs/reference/homa-module.md, *At most once*).
         let forgets = directory.runs_module(host);
         let once = state.executed == 0 || planned.idempotent || forgets;
         let expected = || {
@@ -109,7 +110,7 @@ impl Checker for ExecutionChecker {
             HostEvent::Called(call) => self.calls[call as usize].end = End::Running,
             HostEvent::Cancelled(call) => self.end(call, End::Cancelled)?,
             HostEvent::Requested(call, _) => self.requested(directory, observation, call)?,
-            // An honest host never sends FREEZE: its application would have to ask for it.
+            // An honest host never sends FREEZE, which only an application can request.
             HostEvent::Frozen(peer) => Violation::unless(
                 !directory.scenario.is_honest(peer),
                 ViolationKind::Execution,

@@ -1,10 +1,11 @@
 //! Incoming checker: granted bytes in flight stay within `max_incoming`.
 //!
-//! GRANT-5: a GRANT, the oldest message's share included, never raises the sum of granted and not received bytes above
-//! `max_incoming`. GRANT-7: each GRANT raises its message's limit. The checker's sum is never greater than the core's:
-//! a message counts from its first GRANT. After a RESEND (GRANT-10) it does not count until it is granted again. After
-//! its possible end it does not count: a server may also discard a request that it has not asked for itself, when others of
-//! its client were asked for without success (TIME-4). What then arrives of it begins a new request.
+//! GRANT-5: a GRANT, the oldest message's share included, never raises the sum of granted and not
+//! received bytes above `max_incoming`. GRANT-7: each GRANT raises its message's limit. The
+//! checker's sum is never greater than the core's: a message counts from its first GRANT. After a
+//! RESEND (GRANT-10) it does not count until it is granted again. After its possible end it does
+//! not count: a server may also discard a request without RESENDs for it, if RESENDs for other
+//! requests of its client have failed (TIME-4). Its later packets then start a new request.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,7 +28,7 @@ pub(crate) struct Incoming {
     /// Request and response of each call.
     messages: Vec<[Message; 2]>,
     hosts: Vec<HostState>,
-    /// Nanoseconds of silence after which a server may discard a client's requests.
+    /// A server may discard a client's requests after this silence, in nanoseconds.
     timeout: u64,
 }
 
@@ -44,7 +45,7 @@ struct HostState {
     sessions: HashMap<HostId, u64, FixedState>,
 }
 
-/// A message, as its receiver may know it.
+/// A message, as its receiver may see it.
 #[derive(Clone, Debug, Default)]
 struct Message {
     received: Ranges,
@@ -53,7 +54,7 @@ struct Message {
     counts: bool,
     /// Whether it has ended; later packets about it are ignored.
     ended: bool,
-    /// When its sender was last heard about it.
+    /// Time of its sender's last packet about it.
     heard: Nanos,
 }
 
@@ -63,8 +64,8 @@ impl HostState {
     }
 }
 
-/// Returns the limit of granted and not received bytes of a host (GRANT-5), computed from configuration, link rate and
-/// socket as `docs/spec/grants.md` defines it.
+/// Returns the limit of granted and not received bytes of a host (GRANT-5), computed from
+/// configuration, link rate and socket as `docs/spec/grants.md` defines it.
 fn max_incoming(directory: &Directory, host: HostId) -> u64 {
     let scenario = &directory.scenario;
     let config = &scenario.config;
@@ -157,7 +158,8 @@ impl Incoming {
                 format!("one up to {offset}"),
             )
         })?;
-        // Requests of a session that the client has left are released gradually, and may be granted until then.
+        // Requests of a session that the client has left are released gradually, and may be granted
+        // until then.
         let last = self.hosts[host as usize].sessions.get(&wire.peer).copied();
         let current = last.zip(session(wire.packet)).is_none_or(|(last, named)| last == named);
         self.change(host, call, sender, |message| {
@@ -178,9 +180,9 @@ impl Incoming {
         self.check_neighbours(directory, host, call, at)
     }
 
-    /// Ends that publish what they do share the limit, but each may have its part, and at least a step, whatever the others
-    /// have (GRANT-14). When all of them together had no more than the limit for the last time, those that have granted since
-    /// then have no more than their part.
+    /// Ends that publish their state share the limit, but each may use its part, and at least a
+    /// step, whatever the others have granted (GRANT-14). Since the ends together were last within
+    /// the limit, an end that has granted more must be within its part.
     fn check_neighbours(
         &self,
         directory: &Directory,
@@ -189,7 +191,8 @@ impl Incoming {
         at: Nanos,
     ) -> Result<(), Violation> {
         let scenario = &directory.scenario;
-        // A processor that is behind asks for what its socket dropped, and counts it no more, at any time.
+        // A processor that lags behind may at any time request the bytes that its socket dropped,
+        // and stop counting them.
         if !scenario.has_neighbours() || scenario.processors.is_some() {
             return Ok(());
         }
@@ -214,8 +217,8 @@ impl Incoming {
         ends.map(|end| self.hosts[end as usize].in_flight).sum()
     }
 
-    /// Returns how many of them are of messages about which nothing was heard for such a time that their end may count them no
-    /// more, although its RESEND waits for the link.
+    /// Returns the part of these bytes whose senders have been silent long enough that the end may
+    /// have stopped counting them, although its RESEND is still queued for the link.
     fn silent_on(&self, directory: &Directory, end: HostId, at: Nanos) -> u64 {
         let host = directory.ends.host_of(end);
         let config = &directory.scenario.config;
@@ -233,7 +236,7 @@ impl Incoming {
         self.messages.iter().enumerate().map(silent).sum()
     }
 
-    /// Requests about which nothing was heard for the timeout may have been discarded.
+    /// Requests whose clients were silent about them for the timeout may have been discarded.
     fn forget_silent(&mut self, host: HostId, at: Nanos) {
         let is_silent = |call: &CallId| {
             let request = &self.messages[*call as usize][Role::Client as usize];
@@ -246,8 +249,8 @@ impl Incoming {
         }
     }
 
-    /// A server may have discarded the request during the silence before this packet, which then begins it anew: it is granted
-    /// from the start.
+    /// A server may have discarded the request during the silence before this packet, which then
+    /// starts it again: it is granted from the start.
     fn client_heard(&mut self, host: HostId, call: CallId, at: Nanos) {
         let heard = &mut self.messages[call as usize][Role::Client as usize].heard;
         let silent = at.saturating_sub(std::mem::replace(heard, at));
@@ -266,7 +269,8 @@ impl Incoming {
         let Some(call) = wire.call else { return Ok(()) };
         match &wire.packet.body {
             Body::Grant(grant) => self.granted(directory, host, call, wire, grant.offset, at)?,
-            // The sender may be silent, and may have lost its state of the message; or this host has none.
+            // The sender may be silent, and may have lost its state of the message; or this host
+            // has no such state.
             Body::Resend(_) | Body::RpcUnknown => {
                 self.change(host, call, wire.sender.peer(), |message| message.counts = false);
             }
@@ -308,7 +312,8 @@ impl Incoming {
         }
     }
 
-    /// A server releases the requests of a client's earlier session when the client shows another session.
+    /// A server releases the requests of a client's earlier session when the client shows another
+    /// session.
     fn update_session(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {
         let Some(session) = session(wire.packet) else { return };
         let HostState { sessions, requests, .. } = &mut self.hosts[host as usize];

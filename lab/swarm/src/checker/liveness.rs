@@ -1,7 +1,8 @@
 //! Liveness checker: every call ends, and the last calls of each host succeed.
 //!
-//! Requirements TIME-3, TIME-4, RPC-3, RPC-8, CAP-1. Calls of a crashed host do not count. *Probes* are calls made
-//! after all faults and all other calls have ended; they must neither be late nor fail.
+//! Requirements TIME-3, TIME-4, RPC-3, RPC-8, CAP-1. Calls of a crashed host do not count. *Probes*
+//! are calls made after all faults and all other calls have ended; they must neither be late nor
+//! fail.
 
 use super::contract::Checker;
 use crate::directory::Directory;
@@ -13,7 +14,7 @@ use apus_workload::time::Nanos;
 #[derive(Debug)]
 pub(crate) struct Liveness {
     calls: Vec<State>,
-    /// Number of calls that have begun, or wait for room, and have not ended.
+    /// Number of calls that have started, or wait for room, and have not ended.
     open: u32,
     /// First call that is a probe.
     probes: CallId,
@@ -108,7 +109,7 @@ impl Checker for Liveness {
             HostEvent::Failed(call, error) => {
                 self.change(call, State::Ended);
                 self.check_deadline(directory, observation.at, call)?;
-                // After unnoticed corruption nothing is promised.
+                // After unnoticed corruption success is not promised.
                 let promised =
                     call >= self.probes && !directory.scenario.has_unnoticed_corruption();
                 Violation::unless(!promised, ViolationKind::Liveness, call, || {

@@ -1,7 +1,8 @@
-//! Memory checker: no state is left when everything has ended, and a hostile host reserves no memory by announcing messages.
+//! Memory checker: no state is left when all calls have ended, and a hostile host cannot reserve
+//! memory by announcing messages.
 //!
-//! Requirements RPC-6, TIME-13 and CAP-8, invariant CORE-4. This is the only checker that reads the core's gauges,
-//! because leaked state is invisible from outside.
+//! Requirements RPC-6, TIME-13 and CAP-8, invariant CORE-4. This is the only checker that reads the
+//! core's gauges, because leaked state is invisible from outside.
 
 use apus_proto::{Config, Live};
 
@@ -11,11 +12,11 @@ use crate::scenario::max_unscheduled;
 use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
 
-/// Bytes of the honest calls under way, by the host that receives them.
+/// Bytes of the outstanding honest calls, by receiving host.
 #[derive(Debug)]
 pub(crate) struct ExpectedBytes {
     by_host: Vec<u64>,
-    /// Whether each call is under way.
+    /// Whether each call is outstanding.
     calls: Vec<bool>,
 }
 
@@ -31,7 +32,7 @@ impl ExpectedBytes {
         self.by_host[host as usize]
     }
 
-    /// Notes the beginning or the end of a call.
+    /// Records the start or the end of a call.
     pub(crate) fn observe(&mut self, directory: &Directory, observation: &Observation<'_>) {
         let (call, begins) = match observation.event {
             HostEvent::Called(call) => (call, true),
@@ -67,18 +68,20 @@ pub(crate) fn check(host: HostId, live: &Live, peers_too: bool) -> Result<(), Vi
     })
 }
 
-/// Checks that a transport keeps within its limits (CAP-1 to CAP-9, BAD-4), and that messages of a hostile host count with
-/// what may arrive of them (CAP-8): honest calls with `expected` bytes are under way.
+/// Checks that a transport keeps within its limits (CAP-1 to CAP-9, BAD-4), and that a message of a
+/// hostile host counts with the bytes that may arrive of it (CAP-8), while honest calls with
+/// `expected` bytes are outstanding.
 pub(crate) fn check_limits(
     host: HostId,
     live: &Live,
     config: &Config,
     expected: u64,
 ) -> Result<(), Violation> {
-    // A quarter of the budget may be reserved ahead. The bytes that are granted to the hostile host are far fewer than that.
+    // A quarter of the budget may be reserved ahead. The bytes granted to the hostile host are far
+    // fewer.
     let announced = (live.client_rpcs + live.server_rpcs) * max_unscheduled(config);
     let may_arrive = config.max_receive_bytes() / 4 + announced + expected;
-    // Requests and responses have the send limit each.
+    // The send limit applies to requests and to responses separately.
     let limits = [
         ("client RPCs", live.client_rpcs, config.max_client_rpcs()),
         ("server RPCs", live.server_rpcs, config.max_server_rpcs()),
@@ -98,8 +101,8 @@ pub(crate) fn check_limits(
     })
 }
 
-/// Checks that a module keeps no state on behalf of hosts that are up: they have acknowledged everything, and answered
-/// each NEED_ACK (Rules for peers, item 10).
+/// Checks that a module keeps no state on behalf of hosts that are up: they have acknowledged
+/// everything, and answered each NEED_ACK (Rules for peers, item 10).
 pub(crate) fn check_module(host: HostId, retained: &[String]) -> Result<(), Violation> {
     Violation::unless(retained.is_empty(), ViolationKind::Memory, None, || {
         let expected = format!("the module of host {host} keeps no state for hosts that are up");
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_under_way_are_expected() {
+    fn outstanding_calls_are_expected() {
         let config = Config::builder().build().unwrap();
         let directory = directory(&[(10, 20), (100, 200)], config);
         let mut expected = ExpectedBytes::new(&directory);

@@ -1,8 +1,9 @@
 //! Checkers: verify the promises of the protocol, one file for each.
 //!
-//! Checkers observe what crosses the API and the wire, and compare it with the specification. They do not query the
-//! core. Where the core may know more than a checker, the checker assumes in the core's favour (SWARM-2). Only
-//! [`memory`] reads the core's gauges, at the end of a run. [`crate::observer`] calls the checkers.
+//! Checkers observe the events at the API and on the wire, and compare them with the specification.
+//! They do not query the core. Where the core may have more information than a checker, the checker
+//! decides in the core's favour (SWARM-2). Only [`memory`] reads the core's gauges, at the end of a
+//! run. [`crate::observer`] calls the checkers.
 
 pub(crate) mod amplification;
 pub(crate) mod content;

@@ -1,10 +1,12 @@
-//! Order checker: the shortest remaining message is sent first, except for the oldest message's share.
+//! Order checker: the shortest remaining message is sent first, except for the oldest message's
+//! share.
 //!
-//! Requirements SEND-1 to SEND-3, SEND-5, SEND-11. When a burst of a message is sent for the first time, no message of the host
-//! that is certainly sendable may have fewer bytes left, unless the sent message is the oldest; and the oldest receives
-//! no more than its share. With sender-informed grants, every second burst may be one packet of a message that was granted
-//! meanwhile. Certainly sendable are unscheduled bytes, and bytes allowed by a GRANT with the sender's
-//! current session, until a packet arrives that may have ended the call.
+//! Requirements SEND-1 to SEND-3, SEND-5, SEND-11. When a burst of a message is sent for the first
+//! time, no message of the host that is certainly sendable may have fewer bytes left, unless the
+//! sent message is the oldest; and the oldest receives no more than its share. With sender-informed
+//! grants, every second burst may be one packet of a message that was granted meanwhile.
+//! Unscheduled bytes, and bytes allowed by a GRANT with the sender's current session, are certainly
+//! sendable until a packet arrives that may have ended the call.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,10 +20,10 @@ use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
 
-/// Bytes of other messages for which the oldest message's share accumulates: a burst (SEND-5).
+/// Bytes of other messages that the oldest message's share accumulates for: a burst (SEND-5).
 const SHARE_BYTES: u64 = 64_000;
 
-/// Minimum of the accumulated share in bytes: the packet with which the oldest message is sent first.
+/// Minimum of the accumulated share in bytes, for the first packet of the oldest message.
 const MIN_SHARE: u64 = 1_500;
 
 /// Outgoing messages of all calls.
@@ -39,7 +41,7 @@ pub(crate) struct Order {
     saved_up: u64,
     /// Number of observations, used as the age of messages.
     clock: u64,
-    /// Observation at which the server received the first byte of each request.
+    /// Observation of the first byte of each request at its server.
     first_seen: Vec<u64>,
 }
 
@@ -48,7 +50,8 @@ pub(crate) struct Order {
 struct HostState {
     /// Certainly sendable messages: bytes left, call, sender.
     ready: BTreeSet<(u32, CallId, Role)>,
-    /// Bytes of which the oldest message earns a share: those sent in order of remaining length or early, without short messages.
+    /// Bytes that earn the oldest message a share: sent in order of remaining length or early,
+    /// without short messages.
     in_order: u64,
     /// Bytes sent because their message was the oldest.
     for_age: u64,
@@ -56,19 +59,21 @@ struct HostState {
     reason: BurstReason,
     /// Messages that have been granted bytes and have sent no packet early since.
     granted: BTreeSet<(CallId, Role)>,
-    /// Whether the last burst that was not short left before its turn: none is early then.
+    /// Whether the last burst that was not short left before its turn: the next burst cannot be
+    /// early then.
     was_out_of_turn: bool,
     /// Whether it has crashed; other hosts may release its calls at any time.
     has_died: bool,
     /// Last session of each client.
     sessions: HashMap<HostId, u64, FixedState>,
-    /// Observation since which responses to a client may have been released.
+    /// Observation from which responses to a client may have been released.
     doubts: HashMap<HostId, u64, FixedState>,
-    /// Observation in which a server may last have said that it does not know the session of requests to it.
+    /// Last observation in which a server may have reported that it has lost the session of
+    /// requests to it.
     lost: HashMap<HostId, u64, FixedState>,
 }
 
-/// Reason for which a burst is sent.
+/// Reason for sending a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum BurstReason {
     /// Its message is short, and short messages are sent first.
@@ -78,20 +83,20 @@ enum BurstReason {
     InOrder,
     /// Its message is the oldest.
     ForAge,
-    /// Its message has been granted bytes, and says that they wait.
+    /// Its message has been granted bytes, and the burst reports its backlog.
     Early,
-    /// The one or the other: its message is the oldest, and has been granted bytes.
+    /// `Early` or `ForAge`: its message is the oldest, and has been granted bytes.
     EarlyOrForAge,
 }
 
-/// A message, as its sender may know it.
+/// A message, as its sender may see it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outgoing {
     length: u32,
     sent: u32,
-    /// Offset up to which it may certainly be sent; 0 if it may have ended.
+    /// End of the bytes that may certainly be sent; 0 if the message may have ended.
     limit: u32,
-    /// Its RPC was created between these observations.
+    /// Range of observations that contains the creation of its RPC.
     created: (u64, u64),
     /// Session in the sender's last packet of the message, and observation of that packet.
     session: Option<u64>,
@@ -145,8 +150,8 @@ impl Order {
         }
     }
 
-    /// Begins a message. Its unscheduled length is unknown until the first packet, but at least one byte. An empty message
-    /// counts as one byte, as it does in the order of sending.
+    /// Starts a message. Its unscheduled length is unknown until the first packet, but at least one
+    /// byte. An empty message counts as one byte, as it does in the order of sending.
     fn begin(&mut self, host: HostId, call: CallId, sender: Role, length: u32, created: u64) {
         let clock = self.clock;
         self.change(host, call, sender, |message| {
@@ -172,7 +177,7 @@ impl Order {
             return Ok(());
         }
         if data.offset == 0 {
-            // A request that goes on in another session starts over (AMO-1).
+            // A request that continues in another session starts over (AMO-1).
             self.change(host, call, wire.sender, |message| {
                 if message.sent > 0 {
                     (message.sent, message.limit) = (0, 1);
@@ -204,7 +209,7 @@ impl Order {
                     ("one packet leaves before its turn".to_owned(), "it is not alone".to_owned())
                 })?;
             }
-            // If it was for age, the packet that is early is still to come. (Seed 211484681421668.)
+            // If it was for age, the early packet has yet to be sent. (Seed 211484681421668.)
             BurstReason::EarlyOrForAge if wire.place == 0 => state.in_order += bytes,
             BurstReason::EarlyOrForAge => state.for_age += bytes,
             BurstReason::InOrder => state.in_order += bytes,
@@ -269,8 +274,9 @@ impl Order {
             let message = &mut self.messages[call as usize][wire.sender as usize];
             (message.session, message.session_at) = (Some(session), self.clock);
         }
-        // A client that is asked whether it knows its session may have restarted, and then its calls are released. If it
-        // does not respond to a NEED_ACK about one response, all responses to it may be released (TIME-9).
+        // A client that gets a session challenge may have restarted, and then its calls are
+        // released. If it does not respond to a NEED_ACK about one response, all responses to it
+        // may be released (TIME-9).
         if matches!(wire.packet.body, Body::NeedAck) {
             self.doubt_responses(directory, host, wire.peer);
         }
@@ -300,7 +306,7 @@ impl Order {
         match (&wire.packet.body, wire.call) {
             (Body::Data(data, _), call) => {
                 match call {
-                    // The response has begun, so the request is no longer sent.
+                    // The response has started, so the request is no longer sent.
                     Some(call) if wire.sender == Role::Server => self.end(host, call, Role::Client),
                     Some(call) => {
                         let first = &mut self.first_seen[call as usize];
@@ -327,8 +333,9 @@ impl Order {
         }
     }
 
-    /// Applies a session challenge about `call`: all requests to that server that are in no session, or in one that the server
-    /// has lost, may start over (AMO-3). A GRANT in the lost session means nothing any more. (Seed 1873.)
+    /// Applies a session challenge about `call`: all requests to that server without a session, or
+    /// in a session that the server has lost, may start over (AMO-3). A GRANT in the lost session
+    /// has no effect any more. (Seed 1873.)
     fn challenged(
         &mut self,
         directory: &Directory,

@@ -1,8 +1,9 @@
-//! Permission checker: nothing is sent beyond what is unscheduled or granted.
+//! Permission checker: only unscheduled and granted bytes are sent.
 //!
-//! Requirements GRANT-9, PRIO-1, PRIO-2, SEND-7, BAD-7. A packet that starts below the limit may be sent as a whole,
-//! but none crosses the unscheduled limit. Bytes are sent in order and only once, except for retransmissions, which
-//! repeat sent bytes. A request starts over when it goes on in another session.
+//! Requirements GRANT-9, PRIO-1, PRIO-2, SEND-7, BAD-7. A packet that starts below the limit may be
+//! sent as a whole, but no packet crosses the unscheduled limit. Bytes are sent in order and only
+//! once, except for retransmissions, which repeat sent bytes. A request starts over when it
+//! continues in another session.
 
 use apus_wire::{Body, Data, EVERYTHING, Role};
 
@@ -22,14 +23,14 @@ pub(crate) struct Permission {
     max_unscheduled: u64,
 }
 
-/// A message, as its sender may know it.
+/// A message, as its sender may see it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outgoing {
     /// Announced unscheduled bytes; `None` before the first packet.
     unscheduled: Option<u32>,
-    /// Offset up to which it was granted, or requested by RESEND.
+    /// End of the bytes that were granted, or requested by RESEND.
     limit: u32,
-    /// Offset up to which it was sent.
+    /// End of the bytes that were sent.
     sent: u32,
     /// The session of the last packet, if it had one.
     session: Option<u64>,
@@ -57,7 +58,7 @@ impl Permission {
         let message = self.message(call, wire.sender);
         let session = session(wire.packet);
         if data.offset == 0 && session != message.session {
-            // AMO-1: a server that offers a session has kept nothing.
+            // AMO-1: a server that offers a session has kept no state.
             *message = Outgoing { sent: 0, limit: 0, session, ..*message };
         }
         let before = *message;
@@ -85,7 +86,7 @@ impl Permission {
         })
     }
 
-    /// Applies a packet that permits the other end of `call` to send more.
+    /// Applies a received packet that permits sending more of `call`.
     fn received(&mut self, call: CallId, wire: &WirePacket<'_>) {
         let limit = match &wire.packet.body {
             Body::Grant(grant) => grant.offset,

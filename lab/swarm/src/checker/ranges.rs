@@ -11,7 +11,7 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds a range, which may overlap existing ones.
+    /// Adds a range, which may overlap existing ranges.
     pub(super) fn insert(&mut self, mut start: u32, mut end: u32) {
         while let Some((&from, &to)) = self.ranges.range(..=end).next_back()
             && to >= start

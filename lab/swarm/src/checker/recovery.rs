@@ -1,13 +1,14 @@
 //! Recovery checker: overload ends, and retransmissions do not feed themselves.
 //!
-//! Only for scenarios with an [`Overload`]: hosts with processors, one stall or burst, and no other faults than the
-//! sockets that overflow because of it.
+//! Only for scenarios with an [`Overload`]: hosts with processors, one stall or burst, and no
+//! faults except the socket overflows that it causes.
 //!
-//! - When the stall or burst has ended, the spare capacity of the busiest host works off what has queued: the time that
-//!   its processor needs for the packets of all outstanding calls falls back to the most of before. That takes at most
-//!   [`GRACE`] and 1.5 times the time in which a processor does it that is always busy. Calls that fail stay
-//!   outstanding: what is not delivered is no goodput.
-//! - In the whole run, the bytes sent again are at most twice those that were dropped, and [`A_LITTLE`].
+//! - When the stall or burst has ended, the spare capacity of the busiest host works off the
+//!   backlog: the time that its processor needs for the packets of all outstanding calls falls to
+//!   its maximum before the overload. That takes at most [`GRACE`] plus 1.5 times the time that an
+//!   always busy processor would need. Failed calls remain outstanding, because undelivered bytes
+//!   are not goodput.
+//! - In the whole run, the bytes sent again are at most twice the dropped bytes plus [`A_LITTLE`].
 //!
 //! Source: lab ADR 10.
 
@@ -21,26 +22,27 @@ use crate::scenario::Overload;
 use crate::violation::{Violation, ViolationKind};
 use apus_workload::time::{MILLISECOND, Nanos};
 
-/// Time to notice that the overload has ended: resend intervals that have grown while it lasted.
+/// Time to notice the end of the overload: resend intervals have grown during it.
 const GRACE: Nanos = 100 * MILLISECOND;
-/// Bytes sent again although nothing was dropped, as a share of all bytes (one in this number), and those of a short
-/// run. Chosen by us: a thousandth costs nothing, and the unscheduled bytes of one message may be on their way twice.
+/// Bytes that may be sent again although no packet was dropped: a share of all bytes (one in this
+/// number), and an absolute number for short runs. Chosen by us: a thousandth costs hardly
+/// anything, and the unscheduled bytes of one message may be in flight twice.
 const A_LITTLE: (u64, u64) = (1_000, 100_000);
 
 /// Outstanding calls, and bytes sent and received.
 #[derive(Debug)]
 pub(crate) struct Recovery {
     overload: Option<Overload>,
-    /// Planned calls; further ones are probes.
+    /// Number of planned calls; further calls are probes.
     calls: CallId,
-    /// First planned call whose time has not come.
+    /// First planned call that is still in the future.
     next: CallId,
-    /// Time that the busiest processor needs for calls that should have been made and have no response.
+    /// Time that the busiest processor needs for the calls that are due and have no response.
     outstanding: Nanos,
-    /// Most of that before the overload, and for the longest call.
+    /// Maximum of `outstanding` before the overload; `longest` is the time for the longest call.
     usual: Nanos,
     longest: Nanos,
-    /// Time by which no more than both is outstanding, once the overload has ended.
+    /// Once the overload has ended: time when `outstanding` must be down to `usual + longest`.
     limit: Option<Nanos>,
     is_over: bool,
     /// Bytes of requests and responses that were sent.
@@ -87,15 +89,17 @@ impl Recovery {
         }
     }
 
-    /// Returns the time that a processor needs to repair the loss of all packets that are missing: it receives a RESEND for
-    /// each, answers it, and receives the packet. Some of them only wait in a socket: the core gets their time as well.
+    /// Returns the time that a processor needs to repair the loss of all missing packets: it
+    /// receives a RESEND for each, answers it, and receives the packet. Some packets are only
+    /// queued in a socket: their time is granted to the core as well.
     fn repair(&self, directory: &Directory) -> Nanos {
         let mean =
             self.sent_bytes.saturating_sub(self.received_bytes) / self.missing_packets.max(1);
         self.missing_packets * directory.scenario.repair_time(mean as u32)
     }
 
-    /// Returns the time from the end of the overload until a processor that is always busy has caught up.
+    /// Returns the time from the end of the overload until a processor that is always busy has
+    /// caught up.
     fn best_time(&self, directory: &Directory, overload: Overload) -> Nanos {
         let mut work = self.outstanding.saturating_sub(self.usual + self.longest);
         work += self.repair(directory);
@@ -109,7 +113,7 @@ impl Recovery {
         work
     }
 
-    /// Checks whether the overload is over in time.
+    /// Checks whether the overload ends in time.
     fn check_time(
         &mut self,
         directory: &Directory,
@@ -150,7 +154,7 @@ impl Recovery {
         self.resent_bytes += bytes - u64::from(ranges.bytes() - before);
     }
 
-    /// Checks the bytes that were sent again, when no packet is on its way.
+    /// Checks the retransmitted bytes; call when no packet is in flight.
     pub(crate) fn check_resends(&self) -> Result<(), Violation> {
         if self.overload.is_none() {
             return Ok(());
@@ -240,9 +244,10 @@ mod tests {
             .try_for_each(|call| script.observe(CLIENT, HostEvent::Responded(call, b"")))
     }
 
-    /// A call takes the server 0.59 ms. Two of them are usual, and the limit is 100 ms and 1.5 times 3.5 ms.
+    /// A call takes the server 0.59 ms. Two of them are usual, and the limit is 100 ms and 1.5
+    /// times 3.5 ms.
     #[test]
-    fn what_has_queued_is_worked_off_in_time() {
+    fn the_backlog_is_worked_off_in_time() {
         let mut script = stalled();
         respond(&mut script, 0..1, 5).unwrap();
         respond(&mut script, 1..2, 21).unwrap();
@@ -276,9 +281,10 @@ mod tests {
         );
     }
 
-    /// A call takes the client 1.18 ms, as it sends the request: it may need 100 ms and 1.5 times 7 ms.
+    /// A call takes the client 1.18 ms, as it sends the request: it may need 100 ms and 1.5 times 7
+    /// ms.
     #[test]
-    fn what_a_stalled_client_has_not_sent_is_worked_off_by_its_own_processor() {
+    fn the_backlog_of_a_stalled_client_is_worked_off_by_its_own_processor() {
         let mut script = stalled();
         let overload = script.directory.scenario.overload.as_mut().unwrap();
         overload.busiest = CLIENT;
@@ -302,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_may_be_sent_again_twice() {
+    fn dropped_bytes_may_be_sent_again_twice() {
         let mut script = stalled();
         send(&mut script, true);
         send(&mut script, false);
@@ -314,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_again_needlessly() {
+    fn a_needless_retransmission_is_reported() {
         let mut script = stalled();
         send(&mut script, false);
         script.checker.check_resends().unwrap();
@@ -323,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_overload_nothing_is_promised() {
+    fn runs_without_an_overload_are_not_checked() {
         let mut script = stalled();
         script.directory.scenario.overload = None;
         script.checker = Recovery::new(&script.directory, 10);

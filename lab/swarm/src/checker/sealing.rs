@@ -1,11 +1,12 @@
-//! Sealing checker: what a host on the path cannot do.
+//! Sealing checker: limits on the power of a host on the path.
 //!
-//! - SEAL-7: what is opened was sealed for this host by the host whose address it has.
-//! - SEAL-5: it is opened once.
-//! - SEAL-3: no packet number is used twice with the keys of an association. Numbers of an end grow; they begin again when it
-//!   has agreed upon other keys with the peer.
-//! - SEAL-15, SEAL-17: no call fails as if its server had been restarted because two hosts that have keys agree upon others. Only where
-//!   the host on the path leaves everything alone and no packet is damaged: it can have them do so by what it drops.
+//! - SEAL-7: an opened packet was sealed for this host by the host whose address it has.
+//! - SEAL-5: a packet is opened at most once.
+//! - SEAL-3: no packet number is used twice with the keys of an association. Numbers of an end
+//!   increase; they restart when it has agreed upon other keys with the peer.
+//! - SEAL-15, SEAL-17: when two hosts with keys agree upon other keys, no call fails as if its
+//!   server had been restarted. This holds only if the host on the path does not interfere and no
+//!   packet is damaged: by dropping packets it can force a change of keys.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
@@ -27,10 +28,10 @@ type Ends = (HostId, HostId);
 /// Packets that were sealed, and their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Sealing {
-    /// How often a packet with this content was sealed more than it was opened.
+    /// Number of times a packet with this content was sealed minus the times it was opened.
     unopened: HashMap<(Ends, u64), u32, FixedState>,
     numbers: HashMap<Ends, Numbers, FixedState>,
-    /// In which of its lives a host has agreed upon a session.
+    /// The life of a host that has agreed upon a session.
     lives: HashMap<(HostId, u64), u32, FixedState>,
 }
 
@@ -38,9 +39,9 @@ pub(crate) struct Sealing {
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     last: u64,
-    /// The present session and the one before, 0 if there is none.
+    /// The current and the previous session; 0 for none.
     sessions: [u64; 2],
-    /// How often the numbers may begin again.
+    /// Number of times that the numbers may still restart.
     beginnings: u32,
 }
 
@@ -55,8 +56,9 @@ impl Sealing {
         }
     }
 
-    /// Returns whether the peer had the keys of the present session and of the one before in one life. What it sent before a
-    /// crash may have arrived after it, so the time at which the end has agreed says nothing.
+    /// Returns whether the peer had the keys of the current and of the previous session in the same
+    /// life. Packets from before a crash may arrive after it, so the time of the end's agreement is
+    /// not conclusive.
     fn had_both(&self, ends: Ends) -> bool {
         let Some(numbers) = self.numbers.get(&ends) else { return false };
         let life = |session| self.lives.get(&(ends.1, session));
@@ -191,7 +193,7 @@ mod tests {
         sealing.agreed((2, 1), 8, 1);
         sealing.agreed((1, 2), 8, 0);
         assert!(!sealing.had_both((1, 2)));
-        // It agrees upon others, and does not live anew.
+        // It agrees upon other keys, without a restart.
         sealing.agreed((1, 2), 9, 0);
         assert!(!sealing.had_both((1, 2)), "host 2 does not have them");
         sealing.agreed((2, 1), 9, 1);
@@ -199,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_begin_again_with_other_keys_only() {
+    fn numbers_restart_with_other_keys_only() {
         let mut sealing = Sealing::default();
         sealing.agreed((1, 2), 7, 0);
         for number in [2, 3, 9] {
             assert_eq!(sealing.left((1, 2), &datagram(number)), Ok(()));
         }
-        // The first ones were not the second time that they begin.
+        // The initial numbers did not count as a restart.
         assert_eq!(sealing.left((1, 2), &datagram(1)), Ok(()));
         assert!(sealing.left((1, 2), &datagram(1)).is_err());
         sealing.agreed((1, 2), 7, 0);

@@ -1,4 +1,4 @@
-//! The session that a packet carries, as checkers of several promises and the observer need it.
+//! The session of a packet, for the observer and the checkers of several promises.
 
 use apus_wire::{Flags, Packet};
 

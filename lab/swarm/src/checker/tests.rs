@@ -1,4 +1,4 @@
-//! Checkers accept correct event sequences and report incorrect ones.
+//! Checkers accept correct event sequences and report incorrect sequences.
 //!
 //! The sequences are written by hand: host 0 calls host 1, in session 7.
 
@@ -134,7 +134,7 @@ impl<C: Checker> Script<C> {
         self.observe(host, if is_sent { HostEvent::Sent(wire) } else { HostEvent::Received(wire) })
     }
 
-    /// The sender passes a packet to its driver.
+    /// Records that the sender passes a packet to its driver.
     pub(super) fn sent(
         &mut self,
         call: CallId,
@@ -145,7 +145,7 @@ impl<C: Checker> Script<C> {
         self.packet(host, call, sender, body, Flags::SESSION, true)
     }
 
-    /// The other end receives the packet.
+    /// Records that the other end receives the packet.
     pub(super) fn received(
         &mut self,
         call: CallId,
@@ -322,7 +322,8 @@ fn grants_stay_within_max_incoming() {
     assert_violation(ViolationKind::Incoming, &script.sent(0, Role::Server, grant(6_001)));
 }
 
-/// (Seed 66351203362267: a request in release was granted once more, and counted from then on.)
+/// (Seed 66351203362267: a request that was being released was granted once more, and counted from
+/// then on.)
 #[test]
 fn requests_of_an_earlier_session_do_not_count() {
     let config = Config::builder().max_incoming(10_000).build().unwrap();
@@ -339,9 +340,10 @@ fn requests_of_an_earlier_session_do_not_count() {
     assert_violation(ViolationKind::Incoming, &script.sent(1, Role::Server, grant(11_001)));
 }
 
-/// (Seed 19207205901240: the client stalled for longer than the timeout in the middle of a request.)
+/// (Seed 19207205901240: the client stalled for longer than the timeout in the middle of a
+/// request.)
 #[test]
-fn a_request_after_silence_for_the_timeout_may_begin_anew() {
+fn a_request_may_start_over_after_silence_for_the_timeout() {
     let config = Config::builder().max_incoming(10_000).timeout_usecs(400_000).build().unwrap();
     let mut script = Script::new(&[(50_000, 1)], config, Incoming::new);
     let (data, bytes) = piece(&script.directory, 0, Role::Client, 0, 1_000);
@@ -368,7 +370,7 @@ fn ended_and_silent_messages_return_their_share() {
     assert_violation(ViolationKind::Incoming, &script.sent(3, Role::Server, grant(1)));
 }
 
-/// Creates two requests that may be sent at once; the second is shorter.
+/// Creates two requests that may be sent at the same time; the second is shorter.
 fn order(fraction: u64) -> Script<Order> {
     let config = Config::builder().pacer_fifo_fraction(fraction).build().unwrap();
     let mut script = Script::new(&[(50_000, 1), (5_000, 1)], config, Order::new);
@@ -377,9 +379,10 @@ fn order(fraction: u64) -> Script<Order> {
     script
 }
 
-/// (Seed 1873: a request that had sent all that it might was granted more in a session that its server had lost.)
+/// (Seed 1873: a request that had sent all permitted bytes was granted more in a session that its
+/// server had lost.)
 #[test]
-fn a_grant_in_a_lost_session_makes_nothing_sendable() {
+fn a_grant_in_a_lost_session_permits_no_sending() {
     let run = |is_lost: bool| {
         let mut script = order(0);
         let send = |script: &mut Script<Order>, call| {
@@ -515,9 +518,10 @@ fn need_ack_ends_with_the_acknowledgment() {
     assert_violation(ViolationKind::Amplification, &script.sent(0, Role::Server, Body::NeedAck));
 }
 
-/// (Seed 11265710326427: responses to calls that its client had made before it was restarted carried acks.)
+/// (Seed 11265710326427: responses to calls that its client had made before it was restarted
+/// carried acks.)
 #[test]
-fn an_ack_in_a_session_that_the_server_does_not_know_is_none() {
+fn an_ack_in_an_unknown_session_does_not_count() {
     let mut script = amplification();
     let response = |script: &mut Script<Amplification>| {
         let (data, bytes) = piece(&script.directory, 0, Role::Server, 0, 1_000);
@@ -528,7 +532,8 @@ fn an_ack_in_a_session_that_the_server_does_not_know_is_none() {
     script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
     response(&mut script).unwrap();
     (0..2).for_each(|_| script.sent(0, Role::Server, Body::NeedAck).unwrap());
-    // (Seed 8200013: its answer to a question about a call of its earlier life had repeated the session.)
+    // (Seed 8200013: its answer to a packet about a call of its earlier life had repeated the
+    // session.)
     for answer in [Body::RpcUnknown, Body::Ack(AckList::EMPTY)] {
         script.packet(SERVER, 0, Role::Client, answer, Flags::SESSION, true).unwrap();
         response(&mut script).unwrap();

@@ -1,24 +1,27 @@
-//! Undisturbed checker: a hostile host ends no honest call and delays none for long.
+//! Undisturbed checker: a hostile host ends no honest call, and delays each only briefly.
 //!
-//! Only for scenarios with an [`Attack`](crate::attack::Attack). The same scenario is run with a hostile host that sends
-//! nothing, and the two runs are compared call by call:
+//! Only for scenarios with an [`Attack`](crate::attack::Attack). The same scenario is run with a
+//! silent hostile host, and the two runs are compared call by call:
 //!
-//! - What succeeds without the attack succeeds with it.
-//! - A call takes at most [`SLOWER`] times as long, and [`GRACE`] resend intervals more. Rationale: packets of the attack
-//!   use the link, and change which of several messages is sent first; what takes microseconds may wait for a message
-//!   that takes a millisecond. The attacks of docs/attacks.md delayed calls by seconds.
-//! - Goodput: the honest calls, in all, take at most [`GOODPUT`] tenths longer, and the same grace.
+//! - A call that succeeds without the attack succeeds with it.
+//! - A call takes at most [`SLOWER`] times as long plus [`GRACE`] resend intervals. Rationale:
+//!   packets of the attack use the link, and change the order of messages; a message of
+//!   microseconds may wait for a message of a millisecond. The attacks of docs/attacks.md delayed
+//!   calls by seconds.
+//! - Goodput: all honest calls together keep at least [`GOODPUT`] tenths of their goodput, with the
+//!   same grace.
 //!
-//! The hostile host may use up to a tenth of its link, so that the links of the others have room for the load.
+//! The hostile host may use up to a tenth of its link, so that the links of the others have room
+//! for the load.
 
 use crate::observation::{CallId, HostEvent, Observation};
 use crate::scenario::Scenario;
 use crate::violation::{Violation, ViolationKind};
 use apus_workload::time::{MICROSECOND, Nanos};
 
-/// Times that a call may take longer.
+/// Maximum factor by which a call may take longer.
 const SLOWER: Nanos = 2;
-/// Resend intervals that it may take in addition.
+/// Resend intervals that a call may take in addition.
 const GRACE: Nanos = 2;
 /// Tenths of the goodput that must remain.
 const GOODPUT: Nanos = 9;
@@ -39,7 +42,7 @@ impl Outcomes {
         Self(vec![None; calls])
     }
 
-    /// Notes the end of a call.
+    /// Records the end of a call.
     pub(crate) fn observe(&mut self, observation: &Observation<'_>) {
         let (call, has_succeeded) = match observation.event {
             HostEvent::Responded(call, _) => (call, true),
@@ -49,7 +52,7 @@ impl Outcomes {
         self.0[call as usize] = Some(Outcome { at: observation.at, has_succeeded });
     }
 
-    /// Returns the time at which a call succeeded.
+    /// Returns the time when a call succeeded.
     fn success(&self, call: usize) -> Option<Nanos> {
         self.0[call].filter(|outcome| outcome.has_succeeded).map(|outcome| outcome.at)
     }
@@ -142,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_fails_alone_may_fail_but_no_other() {
+    fn only_calls_that_fail_without_the_attack_may_fail() {
         let alone = [Some(1), None, Some(1)];
         assert_eq!(compared(alone, alone), Ok(()));
         assert_eq!(compared(alone, [Some(1), None, None]), Err("[2] it fails".to_owned()));

@@ -11,7 +11,7 @@ use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 /// Length of the longest message of any run, in bytes.
 pub(super) const MAX_MESSAGE: u64 = 1_000_000;
 
-/// Generates the parameters of all transports; `required` is the profile, if it is not drawn.
+/// Generates the parameters of all transports; `required` is the profile, or `None` to draw it.
 pub(super) fn generate(
     rng: &mut SeededRng,
     fabric: &Settings,
@@ -57,7 +57,7 @@ fn timers(rng: &mut SeededRng, builder: ConfigBuilder) -> ConfigBuilder {
         .need_ack_limit(rng.scale(1, 20))
 }
 
-/// Length of a RESEND and of its response on the link, in bytes.
+/// Total length of a RESEND and its response on the link, in bytes.
 const RESEND_BYTES: u64 = 200;
 
 /// Maximum resend interval. Calls that would need a longer one are removed.
@@ -66,8 +66,8 @@ const MAX_RESEND_INTERVAL: Nanos = 200 * MILLISECOND;
 /// Raises resend intervals for these calls, and removes calls that would need more than the
 /// maximum. A quarter of a server's link must carry the retransmissions if all calls wait for that
 /// server. With shorter intervals, retransmissions, which are sent first, can displace all other
-/// packets (lab ADR 5): RESENDs in any case, and the unscheduled bytes of requests for which a
-/// server has no memory.
+/// packets (lab ADR 5): RESENDs in any case, and the unscheduled bytes of requests that a server
+/// has no memory for.
 pub(super) fn with_longer_intervals(
     config: &Config,
     fabric: &Settings,
@@ -98,18 +98,19 @@ pub(super) fn with_longer_intervals(
         .expect("longer times are inside the ranges, too")
 }
 
-/// Time within which sealed endpoints have agreed upon keys again, once packets arrive: one believes once a second that its peer
-/// has lost its keys, and begins no handshake for a second after one has failed (SEAL-13, SEAL-10).
+/// Time for sealed endpoints to agree upon keys again, once packets arrive: an endpoint accepts
+/// once a second that its peer has lost its keys, and starts no handshake for a second after a
+/// failed one (SEAL-13, SEAL-10).
 const SEALED_TIMEOUT: Nanos = 5 * SECOND;
 
-/// Raises the time after which a silent peer is given up to that which sealed endpoints may need.
+/// Raises the timeout of silent peers to the time that sealed endpoints may need.
 pub(super) fn with_time_for_handshakes(config: &Config) -> Config {
     let timeout = config.timeout_usecs().max(SEALED_TIMEOUT / MICROSECOND);
     config.to_builder().timeout_usecs(timeout).build().expect("a longer time is inside the range")
 }
 
-/// Raises the number of peers so that each end can know all others: with fewer, hosts can wait for each other's room in a circle
-/// forever.
+/// Raises the number of peers so that each end has room for all others: with fewer, hosts can wait
+/// in a circle for each other's room forever.
 pub(super) fn with_peers(config: &Config, ends: u32) -> Config {
     let peers = config.max_peers().max(u64::from(ends) - 1);
     config
@@ -179,7 +180,7 @@ fn limits(rng: &mut SeededRng, builder: ConfigBuilder, fabric: &Settings) -> Con
         .max_receive_bytes(rng.scale(receive, 8 * MAX_MESSAGE))
         .max_client_rpcs(rng.scale(1, 4_096))
         .max_server_rpcs(rng.scale(4, 4_096));
-    // With fewer, hosts can wait for each other's room in a circle forever.
+    // With fewer, hosts can wait in a circle for each other's room forever.
     if rng.percent(20) { builder.max_peers((hosts - 1).max(1)) } else { builder }
 }
 

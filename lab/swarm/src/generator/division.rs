@@ -20,7 +20,7 @@ pub(super) fn divided(rng: &mut SeededRng) -> Division {
     if rng.percent(50) { Division::Shards(number) } else { Division::Processes(number) }
 }
 
-/// Has ends of the hosts make and serve the calls.
+/// Assigns the calls to ends of the hosts.
 pub(super) fn divide(rng: &mut SeededRng, ends: Ends, calls: &mut [PlannedCall]) {
     for call in calls {
         let callers: Vec<HostId> = ends.callers_on(call.from).collect();
@@ -29,7 +29,7 @@ pub(super) fn divide(rng: &mut SeededRng, ends: Ends, calls: &mut [PlannedCall])
     }
 }
 
-/// Generates when single processes start anew, while their hosts go on.
+/// Generates the restarts of single processes whose hosts keep running.
 pub(super) fn restarts(rng: &mut SeededRng, ends: Ends, last: Nanos) -> Vec<(Nanos, HostId)> {
     let mut restarts = Vec::new();
     if rng.percent(40) {

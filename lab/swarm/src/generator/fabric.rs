@@ -5,7 +5,8 @@ use apus_sim::fabric::{Buffers, Settings, Spreading};
 use apus_sim::topology::{Delays, Shape, Topology};
 use apus_workload::time::{Rate, SECOND};
 
-/// Generates a small fabric. Also returns its longest packet: header and payload, without IP and UDP headers.
+/// Generates a small fabric. Also returns its longest packet: header and payload, without IP and
+/// UDP headers.
 pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> (Settings, u32) {
     let shape = shape(rng);
     let host_mbps = rng.one_of(&[1_000, 10_000, 10_000, 25_000, 100_000]);
@@ -26,7 +27,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> (Settings, u32) {
     let spreading = rng.one_of(&[Spreading::PerPacket, Spreading::PerFlow]);
     // Link idleness is not evaluated here.
     let sample_every = SECOND;
-    // Some switches mark all packets that wait, and some those behind a queue.
+    // Some switches mark all queued packets, others only those behind a longer queue.
     let mark_at = rng.percent(60).then(|| rng.scale(0, 100_000));
     let only_core_marks = rng.percent(30);
     let plain = Settings::new(topology, seed);

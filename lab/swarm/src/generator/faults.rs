@@ -6,7 +6,7 @@ use super::random::SeededRng;
 use apus_sim::fault::{Corruption, Settings};
 use apus_workload::time::{MICROSECOND, MILLISECOND, SECOND};
 
-/// Generates no faults in 15 % of the runs, otherwise each fault with its own probability.
+/// Generates faults, each with its own probability; 15 % of the runs have no faults.
 pub(super) fn generate(rng: &mut SeededRng, config: &Config) -> Settings {
     let mut settings = Settings::default();
     if rng.percent(15) {

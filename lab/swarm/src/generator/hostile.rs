@@ -1,9 +1,10 @@
-//! Random attack: a hostile host among honest ones, and nothing else that goes wrong.
+//! Random attack: a hostile host among honest hosts, and no other disturbance.
 //!
-//! Without the attack all calls succeed: no packet is lost, and the load leaves room on every link. What fails in spite
-//! of that fails because of the attack. In a fifth of the runs packets are lost, duplicated and reordered in addition;
-//! they are not compared with a run without the attack, but all other promises are checked. In other runs some messages lose
-//! their first packet, whatever else happens, so that calls need RESENDs: those are compared.
+//! Without the attack all calls succeed: no packet is lost, and the load leaves room on every link.
+//! A call that fails nevertheless fails because of the attack. In a fifth of the runs packets are
+//! lost, duplicated and reordered in addition; these runs are not compared with a run without the
+//! attack, but all other promises are checked. In other runs some messages always lose their first
+//! packet, so that calls need RESENDs; these runs are compared.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +75,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         older_hosts: Vec::new(),
     });
     let config = informed(&config(rng), seed);
-    // Whether packets are lost one by one: not where a replayed BUSY may postpone a RESEND.
+    // Whether selected packets are lost: not where a replayed BUSY may postpone a RESEND.
     let is_exact = faults == fault::Settings::default() && attack.position != Position::OnLink;
     let lost = if is_exact && rng.percent(50) { lost(rng, calls.len()) } else { BTreeMap::new() };
     Scenario {
@@ -102,7 +103,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
     }
 }
 
-/// Generates timers that expire in a run of milliseconds, and limits that an attacker could reach.
+/// Generates timers that expire in a run of milliseconds, and limits that an attacker can reach.
 fn config(rng: &mut SeededRng) -> Config {
     let resend = rng.scale(1_000, 10_000);
     Config::builder()
@@ -125,13 +126,13 @@ fn config(rng: &mut SeededRng) -> Config {
         .expect("the limits fit together")
 }
 
-/// Switches sender-informed grants on for every second seed.
+/// Enables sender-informed grants for every second seed.
 fn informed(config: &Config, seed: u64) -> Config {
     let bytes = if seed % 2 == 1 { 20_000 + seed % 16 * 10_000 } else { 0 };
     config.to_builder().informed_incoming(bytes).build().expect("inside the range")
 }
 
-/// Generates faults that the honest hosts work off easily.
+/// Generates faults that the honest hosts recover from easily.
 fn faults(rng: &mut SeededRng) -> fault::Settings {
     fault::Settings {
         loss: rng.scale(1, 300) as u32,
@@ -173,7 +174,8 @@ fn calls(
     }
     let gap = (rate.time(bytes / u64::from(hosts)) * 100 / load) as f64 / calls.len() as f64;
     let end = gap * calls.len() as f64;
-    // Some hosts make their first calls in the middle of an attack. The first two are there from the start.
+    // Some hosts make their first calls in the middle of an attack. The first two exist from the
+    // start.
     let starts: Vec<u64> = (0..hosts)
         .map(|host| if host < 2 || rng.percent(50) { 0 } else { rng.within(0..=end as u64 / 2) })
         .collect();

@@ -10,8 +10,8 @@ use apus_workload::time::{MILLISECOND, Nanos};
 /// Percentage of fabrics with such hosts, by default.
 const MIXED_PERCENT: u32 = 10;
 
-/// Deadline of calls between two modules: the time after which a module considers a server dead
-/// (HM `homa_timer.c` `homa_timer_check_rpc`).
+/// Deadline of calls between two modules: the timeout of a module for a silent server (HM
+/// `homa_timer.c` `homa_timer_check_rpc`).
 const CALL_DEADLINE: Nanos = 100 * MILLISECOND;
 
 /// Selects no host, or some but not all.
@@ -37,15 +37,17 @@ pub(super) fn generate(rng: &mut SeededRng, fabric: &Settings, peers: PeerModel)
     (0..hosts).filter(|host| runs_module(*host)).collect()
 }
 
-/// Limits the deadlines of calls between two modules. Calls with a host that runs apus are unchanged.
+/// Limits the deadlines of calls between two modules. Calls with a host that runs apus are
+/// unchanged.
 ///
-/// A module sends a RESEND for every silent call every 5 ms, whatever the link carries
-/// (HM `homa_timer.c` `homa_timer_check_rpc`), before it sends data (HM `homa_outgoing.c` `__homa_xmit_control`), and
-/// answers each RESEND for a response that is not sent yet with BUSY, which counts as activity
-/// (HM `homa_incoming.c` `homa_resend_pkt` and `homa_dispatch_pkts`). With more calls than RESENDs fit on the link in 5
-/// ms, nothing else is ever sent, and no call times out. apus waits longer for more calls
-/// ([`with_longer_intervals`](super::config::with_longer_intervals)). It cannot influence two modules, and nothing is
-/// promised about them. (Found by seed 393: 1 Gbit/s, 27,000 calls.)
+/// A module sends a RESEND for every silent call every 5 ms, regardless of the link's load (HM
+/// `homa_timer.c` `homa_timer_check_rpc`), before it sends data (HM `homa_outgoing.c`
+/// `__homa_xmit_control`), and answers each RESEND for a response that is not sent yet with BUSY,
+/// which counts as activity (HM `homa_incoming.c` `homa_resend_pkt` and `homa_dispatch_pkts`). With
+/// more calls than RESENDs fit on the link in 5 ms, only these packets are ever sent, and no call
+/// times out. apus waits longer for more calls
+/// ([`with_longer_intervals`](super::config::with_longer_intervals)). It cannot influence two
+/// modules, and makes no promise about them. (Found by seed 393: 1 Gbit/s, 27,000 calls.)
 pub(super) fn limit_deadlines(calls: &mut [PlannedCall], modules: &[HostId]) {
     let runs_module = |host: &HostId| modules.contains(host);
     for call in calls.iter_mut().filter(|call| runs_module(&call.from) && runs_module(&call.to)) {

@@ -10,11 +10,11 @@ use apus_sim::fabric::Settings;
 use apus_sim::message::HostId;
 use apus_workload::time::{MILLISECOND, Nanos, SECOND};
 
-/// Approximate number of DATA packets in a run. With grants, retransmissions and other control packets a run has
-/// 100,000 packets on average.
+/// Approximate number of DATA packets in a run. With grants, retransmissions and other control
+/// packets a run has 100,000 packets on average.
 const PACKETS: [u64; 2] = [20_000, 130_000];
 
-/// Maximum number of calls in a run: short ones cost more than their packets.
+/// Maximum number of calls in a run: short calls cost more than their packets.
 const MAX_CALLS: usize = 30_000;
 
 /// Communication pattern.
@@ -29,7 +29,7 @@ enum Pattern {
     Pair,
 }
 
-/// Parameters that are common to all calls of a run. Shares are in percent.
+/// Parameters common to all calls of a run. Shares are in percent.
 struct LoadProfile {
     pattern: Pattern,
     /// Maximum number of simultaneous calls.
@@ -118,7 +118,7 @@ fn profile(
         deadlines,
         idempotent,
         act: (calls / acts).max(1),
-        // Sometimes long enough for peers to be dropped.
+        // Sometimes long enough that peers are dropped.
         silence: if acts == 1 { 0 } else { (2 * config.peer_idle_secs_max()).min(60) * SECOND },
     }
 }

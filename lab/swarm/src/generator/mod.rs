@@ -1,7 +1,7 @@
 //! Generator: derives a scenario from a seed.
 //!
-//! Each file generates one part, from its own random stream. Ranges are those of sensible configurations, and their
-//! limits; absurd configurations would find nothing that occurs in practice.
+//! Each file generates one part, from its own random stream. Ranges cover sensible configurations
+//! and their limits; absurd configurations would not find bugs that occur in practice.
 
 mod config;
 mod division;
@@ -40,13 +40,13 @@ impl Scenario {
     }
 }
 
-/// Share of the seeds in which nothing but an overload goes wrong.
+/// Percentage of seeds with an overload as the only disturbance.
 const OVERLOADED_PERCENT: u32 = 10;
 
-/// Share of the seeds in which one host attacks the others.
+/// Percentage of seeds with one host that attacks the others.
 const ATTACKED_PERCENT: u32 = 10;
 
-/// Share of the other seeds in which every packet is sealed, and a host is on the path.
+/// Percentage of the other seeds with sealed packets and a host on the path.
 const SEALED_PERCENT: u32 = 10;
 
 /// Generates the scenario of a seed.
@@ -58,7 +58,8 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         return hostile::generate(&mut attacked, seed);
     }
     let mut overloaded = stream(9);
-    // Their checkers have each packet arrive, and the first ones to a peer wait for its keys.
+    // Their checkers require that each packet arrives, but the first packets to a peer wait for its
+    // keys.
     let is_disturbed = matches!(peers, PeerModel::Kernel | PeerModel::Sealed | PeerModel::Divided);
     if !is_disturbed && overloaded.percent(OVERLOADED_PERCENT) {
         return overload::generate(&mut overloaded, seed);
@@ -89,7 +90,8 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
     }
     let (processors, end) = processors::generate(&mut stream(10), &fabric, packet_limit, last);
     let sharing = sharing::generate(&mut stream(11), &fabric);
-    // Peers of the kernel profile have no ports, and the host on the path of sealed packets knows one end of each host.
+    // Peers of the kernel profile have no ports, and the host on the path of sealed packets
+    // supports one end per host.
     let can_divide = config.profile() == Profile::Udp && peers != PeerModel::Sealed;
     let mut divided = stream(15);
     let division = match peers {

@@ -38,7 +38,8 @@ pub(super) fn generate(
             outages.pauses.push(Pause { host: rng.within(0..hosts), from, until });
         }
     }
-    // A restarted server does not know what it executed before; without sessions its clients do not notice (AMO-7).
+    // A restarted server has lost its record of executed requests; without sessions its clients do
+    // not notice (AMO-7).
     if rng.percent(20) && config.profile() == Profile::Udp {
         for _ in 0..rng.within(1..=4) {
             let (at, until) = span(rng);

@@ -1,7 +1,7 @@
-//! Random overload: one stall or burst, and nothing else that goes wrong.
+//! Random overload: one stall or burst, and no other disturbance.
 //!
-//! Clients call one server at a share of what the busiest host can process. The time after the stall or burst suffices
-//! for the spare capacity to work off what has queued.
+//! Clients call one server at a share of the busiest host's capacity. The time after the stall or
+//! burst suffices for the spare capacity to work off the backlog.
 
 use std::collections::BTreeMap;
 
@@ -22,31 +22,32 @@ use apus_sim::topology::{Shape, Topology};
 use apus_workload::Workload;
 use apus_workload::time::{MILLISECOND, Nanos, Rate, SECOND};
 
-/// Smallest socket buffer in bytes. Chosen by us: an eighth of what an endpoint asks for. In smaller ones on processors
-/// this slow, repairs of real drops can take longer than the bound.
+/// Smallest socket buffer in bytes. Chosen by us: an eighth of the size that an endpoint requests.
+/// With smaller buffers on processors this slow, repairs of real drops can take longer than the
+/// bound.
 const LEAST_SOCKET: u64 = 500_000;
-/// Lowest and highest load in percent of what the busiest host can process if each packet is a datagram of its own.
+/// Lowest and highest load, in percent of the busiest host's capacity with one packet per datagram.
 const LOADS: [u32; 2] = [30, 60];
-/// Bursts that hosts gather, so that packets share datagrams as between endpoints of this version.
+/// Bursts that hosts gather, so that packets share datagrams as between current endpoints.
 const BURSTS: u32 = 32;
 /// Longest payload of a datagram: packets of 1500 bytes on Ethernet.
 const PACKET_LIMIT: u32 = 1_472;
-/// Time for the longest message at the processors' rate. Longer ones would make the load of a short run a matter of
-/// chance.
+/// Time for the longest message at the processors' rate. Longer messages would make the load of a
+/// short run a matter of chance.
 const LONGEST: Nanos = 10 * MILLISECOND;
 /// Full-size packets that a processor carries in a run, if it is always busy.
 const PACKETS: u64 = 100_000;
 /// Most calls of a run.
 const CALLS: usize = 30_000;
-/// Usual load before the overload, and calls after the recovery.
+/// Duration of the usual load before the overload, and of the calls after the recovery.
 const CALM: Nanos = 150 * MILLISECOND;
 /// The server.
 const SERVER: HostId = 0;
 
-/// What overloads the server.
+/// Cause of the overload.
 #[derive(Clone, Copy, Debug)]
 enum Disturbance {
-    /// A host's processor does nothing.
+    /// A host's processor stops.
     Stall(HostId),
     /// Clients make this many times as many calls.
     Burst(u64),
@@ -77,8 +78,8 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         Disturbance::Burst(_) => Vec::new(),
     };
     let loaded = if clients == 1 && !echoes { 1 } else { SERVER };
-    // Sending a packet takes a processor twice as long as receiving it. If responses are short, a client that was stalled has
-    // more to do for what it has not sent than the server.
+    // Sending a packet takes a processor twice as long as receiving it. If responses are short, the
+    // unsent requests of a stalled client cost the client more time than the server.
     let busiest = match disturbance {
         Disturbance::Stall(client) if client != SERVER && !echoes => client,
         _ => loaded,
@@ -141,12 +142,12 @@ fn disturbance(rng: &mut SeededRng, clients: u32, load: f64) -> (Disturbance, Na
         let host = if rng.percent(80) { SERVER } else { rng.within(0..=clients) };
         return (Disturbance::Stall(host), rng.within(50..=500) * MILLISECOND);
     }
-    // At least twice what the host can process.
+    // At least twice the capacity of the host.
     let times = (2.0 / load).ceil() as u64 + rng.within(0..=5);
     (Disturbance::Burst(times), rng.within(20..=100) * MILLISECOND)
 }
 
-/// Returns the time in which the spare capacity works off what queues.
+/// Returns the time that the spare capacity needs to work off the backlog.
 fn queued_time(disturbance: Disturbance, length: Nanos, load: f64) -> Nanos {
     let excess = match disturbance {
         Disturbance::Stall(_) => load,

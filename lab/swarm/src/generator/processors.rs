@@ -6,8 +6,8 @@ use apus_sim::fabric::Settings;
 use apus_sim::processor::{Costs, Processor, Stall};
 use apus_workload::time::{MILLISECOND, Nanos, Rate};
 
-/// Generates processors for some runs, whose last call is at `last`: with a quarter to twice the rate of the links. Also
-/// returns the end of the last stall.
+/// Generates processors for some runs, with a quarter to twice the rate of the links; `last` is the
+/// time of the last call. Also returns the end of the last stall.
 pub(super) fn generate(
     rng: &mut SeededRng,
     fabric: &Settings,

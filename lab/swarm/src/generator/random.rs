@@ -4,8 +4,8 @@ use rand::distr::uniform::{SampleRange, SampleUniform};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Generates everything that a seed determines. Each purpose has its own stream, so that a change to one generator
-/// leaves the others unchanged.
+/// Random number generator of a seed. Each purpose has its own stream, so that a change to one
+/// generator leaves the others unchanged.
 #[derive(Debug)]
 pub(crate) struct SeededRng(Pcg64Mcg);
 

@@ -3,10 +3,11 @@
 use super::random::SeededRng;
 use crate::meddling::Meddling;
 
-/// Percentage of runs in which the host leaves everything alone.
+/// Percentage of runs without interference by the host.
 const ALONE_PERCENT: u32 = 20;
 
-/// Generates what a host on the path does, each act in most runs, and in a third of them often.
+/// Generates the actions of a host on the path: each action occurs in most runs, and in a third of
+/// them often.
 pub(super) fn generate(rng: &mut SeededRng) -> Meddling {
     if rng.percent(ALONE_PERCENT) {
         return Meddling::default();

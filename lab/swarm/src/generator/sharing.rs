@@ -7,7 +7,8 @@ use apus_sim::fabric::Settings;
 /// Percentage of fabrics whose packets may share datagrams.
 const SHARING_PERCENT: u32 = 60;
 
-/// Generates how packets share datagrams in most fabrics; in some of them, some hosts do not state their room.
+/// Generates, for most fabrics, how packets share datagrams; in some fabrics, some hosts do not
+/// report their room.
 pub(super) fn generate(rng: &mut SeededRng, fabric: &Settings) -> Option<Sharing> {
     if !rng.percent(SHARING_PERCENT) {
         return None;

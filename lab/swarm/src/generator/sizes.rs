@@ -13,9 +13,9 @@ use super::random::SeededRng;
 pub(super) struct Sizes {
     name: String,
     distribution: Option<Distribution>,
-    /// Lengths at which the behaviour changes.
+    /// Lengths where the behaviour changes.
     edges: Vec<u32>,
-    /// Percentage of messages with such a length.
+    /// Percentage of messages whose length is an edge.
     percent: u32,
     /// 0, or 1 in the kernel profile.
     shortest: u32,
@@ -55,7 +55,7 @@ pub(super) fn generate(rng: &mut SeededRng, config: &Config, packet_limit: u32) 
     Sizes { name, distribution, edges, percent, shortest, longest, response }
 }
 
-/// Returns the lengths at which packets, unscheduled bytes, short messages and messages end.
+/// Returns the boundary lengths: of packets, unscheduled bytes, short messages and messages.
 fn edges(config: &Config, packet_limit: u32, longest: u32) -> Vec<u32> {
     let payload = packet_limit - DATA_HEADER_LEN as u32;
     let mut edges = vec![1, payload, 2 * payload, 64 * payload, 65 * payload, 1_396, 2_792];

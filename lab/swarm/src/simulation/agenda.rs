@@ -15,7 +15,7 @@ pub(super) enum Task {
     Cancel { rpc: RpcHandle, call: CallId },
 }
 
-/// Tasks by time; tasks of the same time are in order of insertion.
+/// Tasks by time; tasks with equal times in order of insertion.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     tasks: BTreeMap<(Nanos, u64), Task>,

@@ -1,6 +1,7 @@
-//! Applications of a host: they make calls, take time to serve requests, cancel calls and abandon requests.
+//! Applications of a host: they make calls, take time to serve requests, cancel calls and abandon
+//! requests.
 //!
-//! What they do and hear is passed to the [`Observer`].
+//! Their actions and events are passed to the [`Observer`].
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,8 +21,8 @@ use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
 
-/// Length of the response to a hostile host in bytes: about that of its request. Applications that answer a few bytes with
-/// many let each of their clients fill the link.
+/// Length of the response to a hostile host in bytes: about the length of its request. With an
+/// application that answers a few bytes with many, any client could fill the link.
 const HOSTILE_RESPONSE: usize = 100;
 
 /// The applications of a host.
@@ -29,7 +30,7 @@ pub(super) struct Applications {
     host: HostId,
     observer: Rc<RefCell<Observer>>,
     agenda: Agenda,
-    /// Calls and replies for which the transport has no room.
+    /// Calls and replies that the transport has no room for.
     calls: VecDeque<CallId>,
     replies: VecDeque<(RpcHandle, CallId)>,
     /// Whether a hostile host may be among their clients.
@@ -49,7 +50,7 @@ impl Applications {
         }
     }
 
-    /// Makes a call, after those that wait for room.
+    /// Makes a call, after the calls that wait for room.
     pub(super) fn submit(&mut self, now: Nanos, stack: &mut Stack, call: CallId) {
         if !self.calls.is_empty() || !self.call(now, stack, call) {
             self.observe(now, HostEvent::Waiting(call));
@@ -57,7 +58,7 @@ impl Applications {
         }
     }
 
-    /// Takes note of an event of the transport.
+    /// Handles an event of the transport.
     pub(super) fn hear(&mut self, now: Nanos, stack: &mut Stack, event: StackEvent) {
         match event {
             StackEvent::Request { rpc, from, id, payload } => {
@@ -87,7 +88,7 @@ impl Applications {
         }
     }
 
-    /// Has all calls cancelled when tasks are next performed.
+    /// Schedules the cancellation of all calls.
     pub(super) fn cancel_all(&mut self, now: Nanos, stack: &Stack) {
         for (rpc, server, id) in stack.open_calls() {
             if let Some(call) = self.observer.borrow().directory.find(self.host, server, id) {
@@ -99,7 +100,7 @@ impl Applications {
         }
     }
 
-    /// Forgets everything: the host has crashed.
+    /// Discards all state: the host has crashed.
     pub(super) fn forget(&mut self) {
         self.calls.clear();
         self.replies.clear();
@@ -120,7 +121,7 @@ impl Applications {
         }));
     }
 
-    /// Makes a call; returns `false` if there is no room.
+    /// Makes a call; returns `false` for lack of room.
     fn call(&mut self, now: Nanos, stack: &mut Stack, call: CallId) -> bool {
         let planned = *self.observer.borrow().directory.call(call);
         let request = CallRequest {
@@ -165,7 +166,7 @@ impl Applications {
             let service = call.map_or(0, |call| directory.call(call).service);
             (call, directory.scenario.consumes_late, service, is_honest)
         };
-        // What a hostile host requests in its own name is its own.
+        // A request from a hostile host's real address is not a planned call.
         let event =
             if is_honest { HostEvent::Requested(call, request) } else { HostEvent::Served(from) };
         self.observe(now, event);
@@ -213,7 +214,7 @@ impl Applications {
         }
     }
 
-    /// Replies; returns `false` if there is no room.
+    /// Replies; returns `false` for lack of room.
     fn try_reply(&mut self, now: Nanos, stack: &mut Stack, rpc: RpcHandle, call: CallId) -> bool {
         let length = self.observer.borrow().directory.call(call).response;
         let payload = payload(call, Role::Server, length as usize);
@@ -232,13 +233,13 @@ impl Applications {
             (Some(true), Some(call)) => self.observe(now, HostEvent::Abandoned(call)),
             // The module cannot abandon a request.
             (None, Some(call)) => self.reply(now, stack, rpc, call),
-            // The request comes from a corrupted packet; its response is irrelevant.
+            // A corrupted packet caused the request; its response is irrelevant.
             (None, None) => drop(stack.reply(now, rpc, Bytes::from_static(b"?"))),
             (Some(_), _) => {}
         }
     }
 
-    /// Repeats the commands for which there was no room.
+    /// Repeats the commands that were refused for lack of room.
     fn retry(&mut self, now: Nanos, stack: &mut Stack) {
         while let Some((rpc, call)) = self.replies.pop_front() {
             if !self.try_reply(now, stack, rpc, call) {

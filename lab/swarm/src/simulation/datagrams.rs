@@ -1,7 +1,8 @@
-//! Datagrams in which the packets of a host wait for its link.
+//! Datagrams with the packets that wait for a host's link.
 //!
-//! Packets share datagrams as in the drivers (`transport/socket/src/staging.rs`, WIRE-29): one joins the first datagram to
-//! its receiver, with its priority, that has room for it. It may overtake packets that need a datagram of their own.
+//! Packets share datagrams as in the drivers (`transport/socket/src/staging.rs`, WIRE-29): a packet
+//! joins the first datagram with room for it that has the same receiver and priority. It may
+//! overtake packets that need a separate datagram.
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,7 @@ use bytes::Bytes;
 
 use super::stack::OutgoingPacket;
 
-/// One or several packets on their way to the link.
+/// One or several packets that wait for the link.
 #[derive(Debug)]
 pub(super) struct Datagram {
     pub(super) to: HostId,
@@ -22,7 +23,8 @@ pub(super) struct Datagram {
     /// Bytes of the packets' headers, and of all the packets.
     pub(super) header_len: usize,
     pub(super) len: usize,
-    /// Longest datagram that the packets may share; 0 if the only packet needs one of its own.
+    /// Length of the longest datagram that the packets may share; 0 if the only packet needs a
+    /// separate datagram.
     limit: usize,
     packets: Vec<Bytes>,
 }
@@ -42,7 +44,7 @@ impl Datagram {
         self.packets.push(packet.bytes);
     }
 
-    /// Returns the packets, one behind the other.
+    /// Returns the concatenated packets.
     pub(super) fn into_bytes(mut self) -> Bytes {
         match self.packets.len() {
             1 => self.packets.remove(0),
@@ -51,12 +53,12 @@ impl Datagram {
     }
 }
 
-/// Datagrams, in the order in which they leave.
+/// Datagrams, in order of transmission.
 #[derive(Debug, Default)]
 pub(super) struct Datagrams(VecDeque<Datagram>);
 
 impl Datagrams {
-    /// Adds a packet to a datagram that has room for it, or as another one.
+    /// Adds a packet to a datagram that has room for it, or as a new datagram.
     pub(super) fn push(&mut self, packet: OutgoingPacket) {
         let index = self.0.iter().position(|datagram| datagram.has_room(&packet));
         if let Some(datagram) = index.and_then(|index| self.0.get_mut(index)) {
@@ -85,8 +87,9 @@ impl Datagrams {
     }
 }
 
-/// Splits a datagram before each packet that ends an RPC of an earlier packet in it. The events of each part are taken
-/// before the next part is received: what an event says about an RPC can be looked up only while the RPC lives.
+/// Splits a datagram before each packet that ends an RPC of an earlier packet in it. The events of
+/// each part are handled before the next part is received, because the RPC of an event can be
+/// looked up only while it lives.
 pub(super) fn parts(profile: Profile, datagram: &[u8]) -> Vec<&[u8]> {
     let (mut parts, mut rest, mut len) = (Vec::new(), datagram, 0);
     let mut named = Vec::new();

@@ -1,6 +1,7 @@
 //! A host with several ends: shards of an endpoint, or processes.
 //!
-//! The ends share the link, which takes a datagram of each in turn. A packet travels in an [`envelope`] that names both ends.
+//! The ends share the link, which takes a datagram of each in turn. A packet travels in an
+//! [`envelope`] that names both ends.
 
 use std::ops::Add;
 
@@ -15,11 +16,11 @@ use apus_sim::network::HostCounters;
 use apus_sim::packet::Packet;
 use apus_workload::time::Nanos;
 
-/// A host whose ends are hosts of their own to everything but the fabric.
+/// A host whose ends are separate hosts to everything but the fabric.
 pub(super) struct DividedHost<H> {
     id: HostId,
     ends: Ends,
-    /// By place.
+    /// The ends, by place.
     parts: Vec<H>,
     /// The part whose turn it is to send.
     turn: usize,
@@ -76,7 +77,7 @@ impl<H: SimulatedHost> Host for DividedHost<H> {
             if part.transmit(now, packet, body) {
                 *body = envelope::wrap(packet.from, &envelope::wrap(packet.to, body));
                 (packet.from, packet.to) = (self.id, self.ends.host_of(packet.to));
-                // The ends have ports of their own.
+                // Each end has its own port.
                 let [_, port] = packet.flow.to_be_bytes();
                 packet.flow = u16::from_be_bytes([place as u8, port]);
                 return true;

@@ -1,7 +1,7 @@
-//! Envelopes: what the IP and UDP headers of a packet say, where that is not what the fabric knows.
+//! Envelopes: the addresses in a packet's IP and UDP headers, where they differ from the fabric's.
 //!
-//! The fabric carries packets between hosts. A packet from or to the hostile host begins with the address that its
-//! sender states or that it is sent to.
+//! The fabric carries packets between hosts. A packet from or to the hostile host starts with the
+//! address that its sender states or that it is sent to.
 
 use apus_sim::message::HostId;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -18,7 +18,7 @@ pub(super) fn wrap(peer: HostId, packet: &[u8]) -> Bytes {
 ///
 /// # Panics
 ///
-/// There is no envelope.
+/// The packet has no envelope.
 pub(super) fn unwrap(bytes: &Bytes) -> (HostId, Bytes) {
     let peer = bytes.first_chunk().expect("the hostile host's packets have envelopes");
     (HostId::from_be_bytes(*peer), bytes.slice(size_of::<HostId>()..))
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_envelope_is_taken_off_as_it_was_put_on() {
+    fn envelopes_round_trip() {
         assert_eq!(unwrap(&wrap(0x0102_0304, b"packet")), (0x0102_0304, Bytes::from("packet")));
         assert_eq!(unwrap(&wrap(7, b"")), (7, Bytes::new()));
     }

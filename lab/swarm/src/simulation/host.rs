@@ -1,8 +1,9 @@
 //! Simulated host with an observer.
 //!
-//! It resembles other simulated hosts, but carries the full content of messages, and its applications take time, cancel
-//! calls and abandon requests. All events at the transport's API and on the wire are passed to the [`Observer`]. Most
-//! hosts run the shipped protocol, some a model of the Linux module ([`Stack`]), which objects to invalid packets.
+//! It resembles other simulated hosts, but carries the full content of messages, and its
+//! applications take time, cancel calls and abandon requests. All events at the transport's API and
+//! on the wire are passed to the [`Observer`]. Most hosts run the shipped protocol, some a model of
+//! the Linux module ([`Stack`]), which objects to invalid packets.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -31,7 +32,8 @@ use apus_sim::packet::Packet;
 use apus_sim::processor::ProcessorHost;
 use apus_workload::time::Nanos;
 
-/// Bytes of payload after which a pass ends. Source: the engine's quota (`transport/apus/src/overload/src/quota.rs`).
+/// Payload bytes of a pass; it ends when they are reached. Source: the engine's quota
+/// (`transport/apus/src/overload/quota.rs`).
 const PASS_BYTES: usize = 1 << 17;
 
 /// Maximum number of calls of `handle_timeout` at the same time; each should end at least one RPC.
@@ -50,7 +52,7 @@ pub(super) trait SimulatedHost: Host<Body = Bytes> {
     /// Runs `something` on an end of this host.
     fn attend(&mut self, end: HostId, something: impl FnOnce(&mut ObservedHost));
 
-    /// Starts an end anew: its protocol remembers nothing, and what waits in its socket is gone.
+    /// Restarts an end: its protocol has no memory, and the packets in its socket are lost.
     fn restart(&mut self, _end: HostId, now: Nanos) {
         self.crash(now);
     }
@@ -84,7 +86,7 @@ impl SimulatedHost for ProcessorHost<ObservedHost> {
 pub(crate) struct ObservedHost {
     id: HostId,
     stack: Stack,
-    /// What seals its packets, if they are sealed.
+    /// The sealing of its packets, if they are sealed.
     sealing: Option<Sealing>,
     observer: Rc<RefCell<Observer>>,
     packets: PacketOverhead,
@@ -92,20 +94,20 @@ pub(crate) struct ObservedHost {
     datagrams: Datagrams,
     applications: Applications,
     incarnation: u64,
-    /// Whether its endpoint has been shut down: nothing that arrives is received.
+    /// Whether its endpoint has been shut down: arriving packets are not received.
     gone: bool,
     /// Bytes of its socket, if it reports them.
     receive_buffer: Option<u64>,
-    /// Most bursts of a pass.
+    /// Maximum number of bursts in a pass.
     bursts: u32,
     spray_ports: SprayPorts,
-    /// Calls of which the first packet in a session that leaves this host is still to be lost.
+    /// Calls whose first packet in a session from this host has yet to be lost.
     lost: BTreeSet<CallId>,
-    /// The attack of another host, if there is one.
+    /// The attack of another host, if any.
     attack: Option<Attack>,
     /// Time of the last call of `handle_timeout`, and number of calls at that time.
     timeouts: (Nanos, u32),
-    /// Its place among the ends of its host, if they publish what they do.
+    /// Its place among the ends of its host, if they publish their state.
     place: Option<Place>,
 }
 
@@ -161,14 +163,14 @@ impl ObservedHost {
         self.observer.borrow_mut().observe(now, self.id, event);
     }
 
-    /// Learns what the other ends of the host do.
+    /// Reads the published state of the host's other ends.
     fn read_neighbours(&mut self) {
         if let (Some(place), Stack::Apus(transport, _)) = (&self.place, &mut self.stack) {
             place.read(transport);
         }
     }
 
-    /// Publishes what this end does.
+    /// Publishes the state of this end.
     fn publish(&mut self, now: Nanos) {
         if let (Some(place), Stack::Apus(transport, _)) = (&self.place, &mut self.stack) {
             place.write(now, transport);
@@ -200,7 +202,7 @@ impl ObservedHost {
         self.handle_timeout(now);
     }
 
-    /// Shuts the endpoint down. What it still has to say leaves; nothing else happens on the host from then on.
+    /// Shuts the endpoint down. Its last packets leave; the host is inactive afterwards.
     pub(super) fn depart(&mut self, now: Nanos) {
         self.stack.shut_down(now);
         self.handle_events(now);
@@ -236,7 +238,7 @@ impl ObservedHost {
         bursts > 0
     }
 
-    /// Receives what comes of a sealed datagram.
+    /// Receives the packets that arrive as a result of a sealed datagram.
     fn receive_sealed(&mut self, now: Nanos, from: HostId, datagram: &Bytes, is_marked: bool) {
         let Some(sealing) = &self.sealing else { return };
         for (from, datagram) in sealing.arrivals(from, datagram) {
@@ -249,7 +251,8 @@ impl ObservedHost {
         }
     }
 
-    /// Tells the protocol of the sessions that handshakes have led to, before it gets a packet of them.
+    /// Passes sessions established by handshakes to the protocol, before it receives their first
+    /// packet.
     fn take_sessions(&mut self, now: Nanos) {
         while let Some((peer, session)) = self.sealing.as_mut().and_then(Sealing::poll_session) {
             self.stack.establish_session(now, peer, session);
@@ -281,7 +284,7 @@ impl ObservedHost {
         match self.attack {
             Some(attack) if packet.from == attack.host => {
                 let (claimed, body) = envelope::unwrap(body);
-                // What was seen on the link is sent again as it was.
+                // Packets seen on the link are sent again unchanged.
                 let is_true = claimed >= attack.host || attack.position == Position::OnLink;
                 (claimed, if is_true { Origin::Genuine } else { Origin::Forged }, body)
             }
@@ -289,7 +292,7 @@ impl ObservedHost {
         }
     }
 
-    /// Checks what must hold after each packet, whatever it was.
+    /// Checks the conditions that must hold after any packet.
     fn check_after_packet(&mut self, now: Nanos) {
         let Stack::Apus(transport, view) = &mut self.stack else { return };
         let mut asked_by = None;
@@ -369,7 +372,7 @@ impl Host for ObservedHost {
             return false;
         }
         self.read_neighbours();
-        // Nothing leaves of a pass whose packets all went to peers without keys.
+        // A pass whose packets all went to peers without keys is empty.
         while self.datagrams.is_empty() && self.next_pass(now) {}
         self.publish(now);
         let Some(next) = self.datagrams.pop() else { return false };

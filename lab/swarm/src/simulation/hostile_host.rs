@@ -14,7 +14,7 @@ use crate::attack::Attack;
 use crate::attacker::Attacker;
 use crate::generator::random::SeededRng;
 
-/// Time after which an attacker that knows nothing to send is asked again.
+/// Time until an attacker without packets to send is polled again.
 const IDLE: Nanos = 20 * MICROSECOND;
 
 /// The purpose of an attacker's random numbers.
@@ -29,7 +29,7 @@ pub(super) struct HostileHost {
     packets: PacketOverhead,
     /// Time of the next burst.
     next: Nanos,
-    /// Packets of this burst that have not left, and the bytes of those that have.
+    /// Packets of this burst that have not left, and the bytes of the packets that have left.
     left: u32,
     sent: u64,
 }
@@ -46,7 +46,7 @@ impl HostileHost {
         Self { attack, attacker, rng, rate, packets, next: attack.from, left: 0, sent: 0 }
     }
 
-    /// Ends a burst: the next one follows when the share of the link that the attack may use permits it.
+    /// Ends a burst: the next burst follows when the attack's share of the link permits it.
     fn end_burst(&mut self, now: Nanos) {
         let pause = self.rate.time(self.sent) * 1_000 / u64::from(self.attack.per_mille);
         self.next = now + pause.max(IDLE);
@@ -57,12 +57,13 @@ impl HostileHost {
 impl Host for HostileHost {
     type Body = Bytes;
 
-    /// It has no application.
+    /// The hostile host has no application.
     fn submit(&mut self, _now: Nanos, _message: &Message) {}
 
     fn receive(&mut self, _now: Nanos, packet: &Packet, body: &Bytes) {
         let (to, datagram) = envelope::unwrap(body);
-        // It stands for all addresses that no host has; those of others show it nothing.
+        // It represents all addresses that no host has; packets to other hosts' addresses are not
+        // shown to it.
         if station(to) == self.attack.host {
             self.attacker.receive(packet.from, to, &datagram);
         }
@@ -84,7 +85,7 @@ impl Host for HostileHost {
             wire_bytes,
             payload: 0,
             priority: self.rng.within(0..8),
-            // It says of its own packets what it likes, marks included.
+            // It may state anything about its own packets, marks included.
             ecn_capable: true,
             marked: self.rng.within(0..4) == 0,
         };

@@ -1,4 +1,5 @@
-//! What an end knows of the others on its host: shards of an endpoint, or processes, that publish what they do (GRANT-17).
+//! Neighbours: the ends on the same host (shards of an endpoint, or processes) that publish their
+//! state to each other (GRANT-17).
 
 use std::rc::Rc;
 
@@ -20,12 +21,12 @@ impl Place {
         (0..count).map(|number| Self { board: Rc::clone(&board), number }).collect()
     }
 
-    /// Has the end's transport learn what the others have published.
+    /// Passes the published state of the others to the end's transport.
     pub(super) fn read(&self, transport: &mut Transport) {
         self.board.read(self.number, |others| transport.observe_neighbours(others));
     }
 
-    /// Has the end's transport publish what it does.
+    /// Publishes the state of the end's transport.
     pub(super) fn write(&self, now: Nanos, transport: &mut Transport) {
         let now = Instant::from_nanos(now);
         self.board.publish(self.number, now, &transport.publish());

@@ -1,4 +1,4 @@
-//! Description of a call that has not ended, for a report: what both ends know about it.
+//! Description of a call that has not ended, for a report: its state at both ends.
 
 use apus_wire::Role;
 
@@ -12,7 +12,7 @@ use apus_sim::kernel::{Module, ModuleRpcKey};
 use apus_sim::message::HostId;
 
 impl<H: SimulatedHost> World<H> {
-    /// Adds to a violation what both ends of an open call know about it.
+    /// Adds the state of an open call at both ends to a violation.
     pub(super) fn describe_open_call(&self, mut violation: Violation) -> Violation {
         let Some(call) = violation.calls.first() else { return violation };
         let PlannedCall { from, to, .. } = self.scenario.calls[*call as usize];

@@ -13,7 +13,7 @@ const REBOOT: Nanos = 2 * SECOND;
 impl<H: SimulatedHost> World<H> {
     pub(super) fn run(&mut self) {
         if let Some(attack) = self.scenario.attack {
-            // No message and no packet makes it begin.
+            // Neither a message nor a packet triggers its start.
             self.fabric.attend(attack.host, |_| {});
         }
         self.load();
@@ -44,7 +44,7 @@ impl<H: SimulatedHost> World<H> {
         }
     }
 
-    /// Makes the probes of a round, and waits until they have ended.
+    /// Makes the probes of a round, and waits for their end.
     fn probe(&mut self, round: CallId) {
         let Probes { first, of_a_round } = self.probes;
         for call in 0..of_a_round {
@@ -53,9 +53,10 @@ impl<H: SimulatedHost> World<H> {
         self.expect_calls_to_end();
     }
 
-    /// Starts the hosts anew that run the Linux module: they count their calls from 2, and their servers, which live on,
-    /// execute them nevertheless (AMO-10): the probes that follow succeed. Modules ask each other for acks until then, and a slow processor has
-    /// a socket full of that, which ends with the host.
+    /// Restarts the hosts that run the Linux module: they count their calls from 2, and servers
+    /// that were not restarted execute them nevertheless (AMO-10), so the following probes succeed.
+    /// Until then modules request acks from each other, and the socket of a slow processor fills
+    /// with these packets; it is lost with the host.
     fn restart_modules(&mut self) {
         if self.scenario.kernel_hosts.is_empty() {
             return;
@@ -66,8 +67,9 @@ impl<H: SimulatedHost> World<H> {
         self.advance_to(self.fabric.now() + REBOOT);
     }
 
-    /// Ends the endpoints of apus as soon as their last calls have: they leave nothing behind in the modules, which would
-    /// ask them for acks forever (RPC-18). Where their packets may be lost, no endpoint is left to send them again.
+    /// Ends the endpoints of apus as soon as their last calls have ended: they leave no state in
+    /// the modules, which would request acks from them forever (RPC-18). Where packets may be lost,
+    /// no endpoint would remain to send them again.
     fn depart(&mut self) {
         let buffers = self.scenario.fabric.buffers == Buffers::PerPort(u64::MAX);
         if self.scenario.kernel_hosts.is_empty() || !buffers || self.scenario.processors.is_some() {

@@ -7,16 +7,16 @@ use crate::ends::Ends;
 use crate::observation::CallId;
 use crate::scenario::Scenario;
 
-/// Lengths of the probes' requests in bytes: one unscheduled, and one that needs grants. Those of the last round are made
-/// when everything else is over.
+/// Lengths of the probes' requests in bytes: one unscheduled, and one that needs grants. The last
+/// round is made when all other activity has ended.
 const PROBES: [u32; 3] = [100, 300_000, 200];
 
 /// The calls that are probes.
 #[derive(Clone, Copy)]
 pub(super) struct Probes {
-    /// The first of them.
+    /// The first probe.
     pub(super) first: CallId,
-    /// Those of each round; there is one for each of the lengths.
+    /// Number of probes in a round; there is a round for each length.
     pub(super) of_a_round: CallId,
 }
 
@@ -33,7 +33,7 @@ impl Probes {
     }
 }
 
-/// Returns the pairs of ends between which probes are made: each end of a surviving host that makes calls is in one.
+/// Returns the pairs of ends for probes: each calling end of a surviving host is in one pair.
 fn pairs(surviving: &[HostId], ends: Ends) -> Vec<(HostId, HostId)> {
     let next = surviving.iter().cycle().skip(1);
     let pairs = surviving.iter().zip(next).flat_map(|(host, next)| {
@@ -54,7 +54,7 @@ const fn probe(from: HostId, to: HostId, request: u32) -> PlannedCall {
         answer: ServerAction::Reply,
         cancel: None,
         deadline: None,
-        // It is repeated if its server has restarted and does not know its client any more (AMO-3).
+        // It is repeated if its server has restarted and has lost its client's session (AMO-3).
         idempotent: true,
     }
 }

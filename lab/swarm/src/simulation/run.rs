@@ -1,4 +1,4 @@
-//! A run: creates the hosts of a scenario, takes them through the phases, and returns what has come of it.
+//! A run: creates the hosts of a scenario, takes them through the phases, and returns the result.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -39,8 +39,9 @@ pub(crate) struct End {
     pub(crate) simulated: Nanos,
 }
 
-/// Number of packets after which what is waited for will not happen, in addition to those about which modules ask. (The first phase may have more of
-/// them: calls of Linux modules cost each other RESENDs every 5 ms, for as long as calls are made.)
+/// Maximum number of packets of a wait, in addition to the packets that modules cause by RESENDs.
+/// (The first phase may have more: calls of Linux modules cost each other RESENDs every 5 ms, for
+/// as long as calls are made.)
 const MAX_PACKETS: u64 = 5 * MAX_FAULTY_PACKETS;
 
 /// Runs a scenario; records its events in `trace` if it is given.
@@ -48,7 +49,7 @@ pub(crate) fn run(scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> E
     run_with(scenario, trace, MAX_PACKETS)
 }
 
-/// Runs a scenario. What is waited for is given up after `max_packets`.
+/// Runs a scenario. A wait gives up after `max_packets` packets.
 pub(super) fn run_with(
     mut scenario: Scenario,
     trace: Option<Rc<RefCell<EventLog>>>,
@@ -105,7 +106,7 @@ pub(super) fn run_with(
     }
 }
 
-/// Creates a host with several ends, which may publish what they do.
+/// Creates a host with several ends, which may publish their state.
 fn divided_host<H: SimulatedHost>(
     id: HostId,
     ends: Ends,
@@ -117,7 +118,8 @@ fn divided_host<H: SimulatedHost>(
     DividedHost::new(id, ends, ends.on(id).map(|id| end(id, places.next())).collect())
 }
 
-/// Creates the hostile host. Its attacker gets what its position may know, from the taps of the observer.
+/// Creates the hostile host. Its attacker gets the information of its position from the taps of the
+/// observer.
 fn hostile_host(
     scenario: &Scenario,
     attack: Attack,
@@ -135,7 +137,7 @@ fn hostile_host(
     Box::new(HostileHost::new(attack, attacker, rate, packets, scenario.seed))
 }
 
-/// What a fabric tells at the end of a run.
+/// Data of a fabric at the end of a run.
 struct RunEnd {
     faults: fault::Counters,
     socket_overflows: u64,

@@ -1,6 +1,8 @@
-//! Sealing on a simulated host: the shipped wrapper of drivers, around a driver that is the simulated network.
+//! Sealing on a simulated host: the shipped driver wrapper, around a driver for the simulated
+//! network.
 //!
-//! Handshakes and cipher are those of `apus_seal::stub`, which cost little and are the same in each run.
+//! Handshakes and cipher are the stubs of `apus_seal::stub`, which cost little and are the same in
+//! each run.
 
 use std::collections::VecDeque;
 use std::io::{self, Stdin};
@@ -25,7 +27,7 @@ use crate::address::{address, host_at};
 /// Bytes that sealing adds to a packet.
 pub(super) use apus_seal::TAG_LEN;
 
-/// Bits of a priority in the traffic class that are not its own.
+/// Bits below the priority in the traffic class.
 const PRIORITY_SHIFT: u8 = 2;
 
 /// Packets that a stub key seals before it is replaced: few, so that runs replace keys.
@@ -41,8 +43,8 @@ pub(super) struct SealedEnd {
 }
 
 impl SealedEnd {
-    /// Returns the sealing of a host that starts now; `seed` determines its handshakes, whose packets leave at the
-    /// level of control packets of `config`.
+    /// Returns the sealing of a host that starts now; `seed` determines its handshakes, whose
+    /// packets leave at the level of control packets of `config`.
     pub(super) fn new(host: HostId, seed: u64, config: &Config, now: Nanos) -> Self {
         let clock = Arc::new(AtomicU64::new(now));
         let wire = Wire::default();
@@ -61,7 +63,8 @@ impl SealedEnd {
         self.clock.store(now, Ordering::Relaxed);
     }
 
-    /// Seals a burst. Returns whether there were keys for it: if not, it is dropped, and a handshake begins.
+    /// Seals a burst. Returns whether there were keys for it: if not, it is dropped, and a
+    /// handshake starts.
     pub(super) fn send(&mut self, now: Nanos, burst: &[OutgoingPacket]) -> bool {
         self.set_time(now);
         let Some(first) = burst.first() else { return true };
@@ -86,14 +89,14 @@ impl SealedEnd {
         self.handle.counters().unsent.get() == unsent
     }
 
-    /// Returns the datagrams that leave, those of handshakes among them.
+    /// Returns the outgoing datagrams, including those of handshakes.
     pub(super) fn flush(&mut self, now: Nanos) -> VecDeque<OutgoingPacket> {
         self.set_time(now);
         self.transmit.flush().expect("the simulated network takes every packet");
         std::mem::take(&mut self.wire.lock().sent)
     }
 
-    /// Returns what is in a datagram, if it can be opened.
+    /// Returns the contents of a datagram, if it can be opened.
     pub(super) fn open(&mut self, now: Nanos, from: HostId, datagram: Bytes) -> Option<Bytes> {
         self.set_time(now);
         self.wire.lock().arrived = Some((address(from), datagram));
@@ -105,7 +108,7 @@ impl SealedEnd {
         opened
     }
 
-    /// Returns a session of which the protocol does not know yet.
+    /// Returns a session that has not been passed to the protocol yet.
     pub(super) fn poll_session(&mut self) -> Option<(HostId, u64)> {
         self.transmit.poll_session().map(|(peer, session)| (host_at(peer), session))
     }
@@ -138,7 +141,7 @@ impl Wire {
     }
 }
 
-/// The driver that the wrapper is around.
+/// The wrapped driver.
 struct SimulatedDriver {
     local: SocketAddr,
     wire: Wire,
@@ -206,7 +209,7 @@ impl TransmitHalf for SimulatedTransmit {
 
 struct SimulatedReceive {
     wire: Wire,
-    /// Any one: no thread waits for it, since time is simulated.
+    /// An arbitrary descriptor: no thread waits for it, since time is simulated.
     descriptor: Stdin,
 }
 

@@ -1,4 +1,5 @@
-//! Sealing of an observed host: the checker sees what is sealed, leaves and is opened, and a host is on the path.
+//! Sealing of an observed host: the checker observes sealed, sent and opened packets, and a host is
+//! on the path.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +12,7 @@ use super::sealed_end::SealedEnd;
 use super::stack::OutgoingPacket;
 use crate::observer::Observer;
 
-/// The sealing of a host's life.
+/// The sealing during one life of a host.
 pub(super) struct Sealing {
     id: HostId,
     observer: Rc<RefCell<Observer>>,
@@ -34,7 +35,7 @@ impl Sealing {
         Some(Self { id, observer: Rc::clone(observer), end })
     }
 
-    /// Seals a burst; what comes of it leaves with [`Sealing::flush`].
+    /// Seals a burst; the result leaves with [`Sealing::flush`].
     pub(super) fn seal(&mut self, now: Nanos, burst: &[OutgoingPacket]) {
         if self.end.send(now, burst) {
             let mut observer = self.observer.borrow_mut();
@@ -44,7 +45,7 @@ impl Sealing {
         }
     }
 
-    /// Returns what leaves: what was sealed, and what handshakes have to say.
+    /// Returns the outgoing packets: sealed packets and handshakes.
     pub(super) fn flush(&mut self, now: Nanos) -> impl Iterator<Item = OutgoingPacket> {
         let datagrams = self.end.flush(now);
         let mut observer = self.observer.borrow_mut();
@@ -55,7 +56,8 @@ impl Sealing {
         datagrams.into_iter()
     }
 
-    /// Returns the datagrams that the host on the path lets arrive when one does, with the senders that are stated.
+    /// Returns the datagrams that arrive in place of this datagram after the host on the path, with
+    /// their stated senders.
     pub(super) fn arrivals(&self, from: HostId, datagram: &Bytes) -> Vec<(HostId, Bytes)> {
         match &mut self.observer.borrow_mut().on_path {
             Some(host) => host.pass(from, self.id, datagram),
@@ -63,7 +65,7 @@ impl Sealing {
         }
     }
 
-    /// Returns what is in a datagram, if it can be opened.
+    /// Returns the contents of a datagram, if it can be opened.
     pub(super) fn open(&mut self, now: Nanos, from: HostId, datagram: Bytes) -> Option<Bytes> {
         let opened = self.end.open(now, from, datagram)?;
         let mut observer = self.observer.borrow_mut();
@@ -72,7 +74,7 @@ impl Sealing {
         Some(opened)
     }
 
-    /// Returns a session of which the protocol does not know yet, with its peer.
+    /// Returns a session that has not been passed to the protocol yet, with its peer.
     pub(super) fn poll_session(&mut self) -> Option<(HostId, u64)> {
         let (peer, session) = self.end.poll_session()?;
         let mut observer = self.observer.borrow_mut();

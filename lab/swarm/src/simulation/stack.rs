@@ -30,7 +30,7 @@ pub(crate) enum Stack {
     Kernel(Box<Module>),
 }
 
-/// How an end finds others.
+/// How an end addresses other ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     ends: Ends,
@@ -64,7 +64,7 @@ pub(super) struct CallRequest {
     pub(super) idempotent: bool,
 }
 
-/// A packet on its way to the driver.
+/// A packet for the driver.
 pub(super) struct OutgoingPacket {
     pub(super) to: HostId,
     pub(super) priority: u8,
@@ -73,7 +73,7 @@ pub(super) struct OutgoingPacket {
     /// Header and payload.
     pub(super) bytes: Bytes,
     pub(super) header_len: usize,
-    /// Bytes of the longest datagram that it may share; 0 if it needs one of its own.
+    /// Length of the longest datagram that it may share; 0 if it needs a separate datagram.
     pub(super) coalesce: usize,
 }
 
@@ -96,7 +96,7 @@ fn ip(host: HostId) -> IpAddr {
 impl Stack {
     /// Creates the protocol of an end's incarnation.
     pub(super) fn boot(scenario: &Scenario, id: HostId, incarnation: u64) -> Self {
-        // Each life of each end has a seed of its own.
+        // Each life of each end has its own seed.
         let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
             ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
         if scenario.kernel_hosts.contains(&id) {
@@ -173,7 +173,8 @@ impl Stack {
         }
     }
 
-    /// Abandons a request. Returns whether it was still open; `None` if the protocol cannot abandon requests.
+    /// Abandons a request. Returns whether it was still open, or `None` if the protocol cannot
+    /// abandon requests.
     pub(super) fn abandon(&mut self, now: Nanos, rpc: RpcHandle) -> Option<bool> {
         match (self, rpc) {
             (Self::Apus(transport, _), RpcHandle::Apus(rpc)) => {
@@ -223,7 +224,7 @@ impl Stack {
         }
     }
 
-    /// Handles a datagram, which a switch has marked or has not. Returns the module's objection to its packet.
+    /// Handles a datagram, marked by a switch or not. Returns the module's objection to its packet.
     pub(super) fn receive(
         &mut self,
         now: Nanos,
@@ -242,7 +243,7 @@ impl Stack {
         }
     }
 
-    /// Goes on in the session that a handshake with a peer has led to. A module has no sealing.
+    /// Continues in the session established by a handshake with a peer. A module has no sealing.
     pub(super) fn establish_session(&mut self, now: Nanos, peer: HostId, session: u64) {
         if let Self::Apus(transport, view) = self {
             let peer = view.address_of(peer);
@@ -283,7 +284,7 @@ impl Stack {
                     StackEvent::Response { cookie, payload }
                 }
                 kernel::ModuleEvent::Failed { cookie, late } => {
-                    // The module reports an errno, and not whether the request was executed.
+                    // The module reports an errno, but not whether the request was executed.
                     let reason = if late {
                         FailureKind::DeadlineExceeded
                     } else {
@@ -344,7 +345,7 @@ impl Stack {
         }
     }
 
-    /// Reports that nothing waited unread at `at`.
+    /// Reports that no packet was unread at `at`.
     pub(super) fn begin_reading(&mut self, at: Nanos) {
         if let Self::Apus(transport, _) = self {
             transport.begin_reading(Instant::from_nanos(at));

@@ -1,4 +1,4 @@
-//! State that is left: what hosts may still have when all calls have ended.
+//! Remaining state: the state that hosts may still have when all calls have ended.
 
 use super::host::SimulatedHost;
 use super::stack::{Stack, host_of};
@@ -35,9 +35,9 @@ impl<H: SimulatedHost> World<H> {
         }
     }
 
-    /// Returns the RPCs that a module keeps on behalf of hosts that are up and run apus. With other hosts they never
-    /// end (HM `homa_timer.c` `homa_timer_check_rpc`), nor do those that wait for grants of a client whose notice of
-    /// cancellation was lost.
+    /// Returns the RPCs that a module keeps on behalf of hosts that are up and run apus. RPCs with
+    /// other hosts never end (HM `homa_timer.c` `homa_timer_check_rpc`), nor do RPCs that wait for
+    /// grants of a client whose notice of cancellation was lost.
     pub(super) fn retained_rpcs(&self, module: &Module) -> Vec<ModuleRpcKey> {
         let ends = |name: &ModuleRpcKey| {
             let peer = host_of(name.peer);

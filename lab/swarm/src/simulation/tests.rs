@@ -1,4 +1,4 @@
-//! When a run gives up.
+//! Limits of a run's waits.
 
 use super::run::run_with;
 use crate::call::{PlannedCall, ServerAction};
@@ -9,10 +9,11 @@ use apus_sim::fault::{self, Outages};
 use apus_sim::preset;
 use apus_workload::time::{MICROSECOND, MILLISECOND};
 
-/// Calls of a module wait for one that is given up while it has all grants. (Seed 4100038 of `--peer-model kernel`: 1,479 calls waited for
-/// hundreds of requests that were given up, and ended one after another, but the RESENDs about them were more than `MAX_PACKETS`.)
+/// Calls of a module wait for an abandoned call that holds all grants. (Seed 4100038 of
+/// `--peer-model kernel`: 1,479 calls waited for hundreds of requests that were given up, and ended
+/// one after another, but their RESENDs exceeded `MAX_PACKETS`.)
 #[test]
-fn what_modules_ask_while_they_wait_is_no_reason_to_give_up() {
+fn resends_of_waiting_modules_do_not_end_a_run() {
     let mut scenario = Scenario::generate_with(1, PeerModel::Kernel);
     let call = |at, request, deadline| PlannedCall {
         from: 0,

@@ -1,4 +1,4 @@
-//! Waits: for calls to end and for packets to arrive, up to the time and the packets that this may take.
+//! Waits for the end of calls and the arrival of packets, with limits on time and packets.
 
 use super::host::SimulatedHost;
 use super::stack::Stack;
@@ -8,11 +8,12 @@ use apus_sim::message::HostId;
 use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 
 impl<H: SimulatedHost> World<H> {
-    /// Second phase: every call ends. After unnoticed corruption a peer may delay a call forever; then it must be
-    /// possible to cancel it.
+    /// Second phase: every call ends. After unnoticed corruption a peer may delay a call forever;
+    /// then it must be cancellable.
     pub(super) fn expect_calls_to_end(&mut self) {
-        // A loss may delay many calls in sequence, so wait as long as calls end. Requests that a module has given up are granted, too, and end
-        // when they are asked about, so that a thousand calls may take as many resend intervals.
+        // A loss may delay many calls in sequence, so wait as long as calls end. Requests that a
+        // module has abandoned are granted as well, and end only after a RESEND for them, so that a
+        // thousand calls may take a thousand resend intervals.
         loop {
             let (before, most) = (self.open(), self.most_packets());
             self.wait(self.time_limit(), most, |world| world.open() == 0 || world.open() < before);
@@ -34,7 +35,8 @@ impl<H: SimulatedHost> World<H> {
         self.observer.borrow_mut().record(result);
     }
 
-    /// Waits until no packet is in flight, however late, and no host waits for an acknowledgment.
+    /// Waits until no packet is in flight, not even a delayed one, and no host waits for an
+    /// acknowledgment.
     pub(super) fn drain(&mut self) {
         let late = self.scenario.faults.late_by + self.scenario.faults.spike_of;
         self.wait(late + self.time_limit(), self.most_packets(), |world| {
@@ -60,9 +62,10 @@ impl<H: SimulatedHost> World<H> {
         }
     }
 
-    /// Returns the number of packets at which what is waited for from now on is given up. In each tick until then, modules ask about each of
-    /// their RPCs, and are answered, whatever apus does: a request that waits for grants costs a RESEND and a BUSY every 5 ms
-    /// (HM `homa_timer.c` `homa_timer_check_rpc`).
+    /// Returns the number of packets that ends a wait starting now. In each tick until then,
+    /// modules send a RESEND for each of their RPCs and get a reply, regardless of apus: a request
+    /// that waits for grants costs a RESEND and a BUSY every 5 ms (HM `homa_timer.c`
+    /// `homa_timer_check_rpc`).
     fn most_packets(&self) -> u64 {
         let modules = self.surviving.iter().filter_map(|host| self.stack(*host).kernel());
         let asked_about: usize = modules.map(|module| module.live().count()).sum();
@@ -70,8 +73,8 @@ impl<H: SimulatedHost> World<H> {
         self.observer.borrow().packets + self.max_packets + asked
     }
 
-    /// Returns the time within which some call ends without faults: silent peers time out, lost bytes are requested
-    /// again, and all bytes of the run pass one link several times.
+    /// Returns the time until at least one call must end without faults: silent peers time out,
+    /// lost bytes are requested again, and all bytes of the run pass one link several times.
     fn time_limit(&self) -> Nanos {
         let config = &self.scenario.config;
         let bytes: u64 =

@@ -1,4 +1,4 @@
-//! World: a scenario on its fabric, with the clock, the calls and the hosts as the phases use them.
+//! World: a scenario on its fabric, with the clock, the calls and the hosts, for the phases.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use apus_sim::message::{HostId, Message};
 use apus_sim::network::Network;
 use apus_workload::time::{MILLISECOND, Nanos};
 
-/// Number of packets after which faults end early. Chosen by us: ten times the average of a run.
+/// Faults end early after this number of packets. Chosen by us: ten times the average of a run.
 pub(super) const MAX_FAULTY_PACKETS: u64 = 1_000_000;
 
 /// A scenario on its fabric.
@@ -28,9 +28,10 @@ pub(super) struct World<H: SimulatedHost> {
     pub(super) surviving: Vec<HostId>,
     pub(super) ends: Ends,
     pub(super) probes: Probes,
-    /// Restarts of single processes that have happened.
+    /// Number of restarts of single processes so far.
     pub(super) restarted: usize,
-    /// Number of packets after which what is waited for is given up, in addition to those about which modules ask.
+    /// Maximum number of packets of a wait, in addition to the packets that modules cause by
+    /// RESENDs.
     pub(super) max_packets: u64,
 }
 
@@ -45,7 +46,7 @@ impl<H: SimulatedHost> World<H> {
         self.fabric.attend(self.ends.host_of(end), |host| host.attend(end, something));
     }
 
-    /// Starts an end anew.
+    /// Restarts an end.
     pub(super) fn restart(&mut self, end: HostId) {
         let now = self.fabric.now();
         self.fabric.attend(self.ends.host_of(end), |host| host.restart(end, now));
@@ -58,7 +59,7 @@ impl<H: SimulatedHost> World<H> {
         self.fabric.submit(&Message { number, from, to, bytes: request, at });
     }
 
-    /// Returns the ends that are up at the end and run the Linux module, or those that run apus.
+    /// Returns the surviving ends that run the Linux module, or those that run apus.
     pub(super) fn survivors(&self, run_module: bool) -> Vec<HostId> {
         let modules = &self.scenario.kernel_hosts;
         let is_wanted = |host: &HostId| modules.contains(host) == run_module;
@@ -90,7 +91,7 @@ impl<H: SimulatedHost> World<H> {
         }
     }
 
-    /// Advances with faults, and starts the processes anew whose time comes.
+    /// Advances with faults, and performs the restarts of processes that are due.
     pub(super) fn advance_with_restarts(&mut self, until: Nanos) {
         while let Some((at, end)) = self.scenario.restarts.get(self.restarted).copied()
             && at <= until

@@ -11,7 +11,8 @@ use super::setting::{Contender, Setting, flat};
 use super::{plots, tables};
 use crate::{Done, Record, Recovery};
 
-/// Returns the findings of these records. `done` are the points that ran here; the others came from files.
+/// Returns the findings of these records. `done` are the points that ran here; the others were read
+/// from files.
 #[must_use]
 pub fn findings(records: &[Record], done: &[Done]) -> Findings {
     let settings = Setting::all(records, done);
@@ -67,7 +68,7 @@ const SIMULATED: &str = "Hosts that run the protocol unchanged, links, and switc
 const PUBLISHED: &str = "Published curves: SIGCOMM 2018 (Montazeri, Li, Alizadeh, Ousterhout: Homa), figures 12 and 13 and \
                          table 1.";
 
-/// Returns what the sweep is about: `w4 at 80 % load, 9x16x4`.
+/// Returns the subject of the sweep: `w4 at 80 % load, 9x16x4`.
 fn title(outcome: &Outcome) -> String {
     let word = |name: &str| outcome.config.get(name).map_or_else(String::new, in_words);
     let load = match outcome.config.get("load").and_then(Value::as_f64) {
@@ -83,7 +84,7 @@ fn values(outcome: &Outcome) -> Vec<(String, String)> {
     several.map(|(name, value)| (name.replace('_', " "), in_words(value))).collect()
 }
 
-/// Returns a value of the configuration; of several, all.
+/// Formats a value of the configuration; a list shows all values.
 fn in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -194,7 +195,7 @@ fn row(setting: &Setting, contender: &Contender) -> Row {
         .map(|level| rounded(contender.spread(|run| run.level_shares[level]).median))
         .collect();
     if setting.config.contains_key("stall_ns") {
-        // A run that did not recover has no time, and then the setting has none.
+        // A run that did not recover has no recovery time, and then the setting has none.
         let times: Option<Vec<f64>> = runs.iter().map(|run| run.recovery_ms).collect();
         row = row.with("recovery_ms", times.map_or_else(absent, |times| spread(&times)));
     }
@@ -202,7 +203,7 @@ fn row(setting: &Setting, contender: &Contender) -> Row {
     if !busy.is_empty() {
         row = row.with_spread("processor_load", &busy, |share| *share);
     }
-    // A transport counts in all of its runs or in none.
+    // A transport counts retransmissions in all of its runs or in no run.
     let recoveries: Vec<Recovery> = runs.iter().filter_map(|run| run.recovery).collect();
     if !recoveries.is_empty() {
         row = row

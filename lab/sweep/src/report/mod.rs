@@ -1,9 +1,9 @@
 //! The report of a sweep: from records to findings.
 //!
 //! ```text
-//!   records ─▶ Setting (what is compared) ─▶ rows, tables, plots ─▶ Findings
+//!   records ─▶ Setting (compared runs) ─▶ rows, tables, plots ─▶ Findings
 //!                  │
-//!              reference (what is published)
+//!              reference (published figures)
 //! ```
 
 mod findings;

@@ -29,7 +29,7 @@ pub(super) fn of_setting(setting: &Setting) -> Vec<Plot> {
     plots
 }
 
-/// One of the two percentiles that are drawn.
+/// One of the two plotted percentiles.
 struct Percentile {
     name: &'static str,
     title: &'static str,
@@ -70,7 +70,7 @@ fn by_size(setting: &Setting, reference: &Reference, which: &Percentile) -> Plot
             sizes = bins;
         }
     }
-    // What others measured beyond the axis is drawn at its end.
+    // Published values beyond the axis are drawn at its end.
     let ours = lines.iter().flat_map(|line: &Line<'_>| &line.points);
     let greatest = ours.map(|point| point.y).fold(1.0, f64::max);
     for row in reference.slowdowns.map_or(&[][..], |figure| &figure.rows) {
@@ -99,7 +99,7 @@ fn by_size(setting: &Setting, reference: &Reference, which: &Percentile) -> Plot
     Plot::of_lines(which.name, which.title, caption, &chart)
 }
 
-/// Ticks of the sizes: at the percentiles that bins close, labelled where there is room.
+/// Ticks of the sizes: at the percentiles where bins end, labelled where there is room.
 fn size_ticks(bins: &[Bin]) -> Ticks {
     let label = |bin: &Bin| {
         let round = bin.percentile % 10.0 == 0.0;
@@ -198,7 +198,7 @@ fn levels(setting: &Setting) -> Option<Plot> {
     Some(Plot::bars(heading, ("priority level", "% of bytes"), (0..8).map(group).collect(), false))
 }
 
-/// Returns what the links to hosts did.
+/// Returns the use of the links to hosts.
 fn links(setting: &Setting) -> Plot {
     let busy = |each: &Contender| each.spread(|run| run.achieved_load).median;
     let wasted = |each: &Contender| each.spread(|run| run.wasted).median;
@@ -222,7 +222,7 @@ fn links(setting: &Setting) -> Plot {
     Plot::bars(heading, ("links to hosts", "% of time"), groups, false)
 }
 
-/// Charts over all settings of a sweep; none for a single setting.
+/// Charts over all settings of a sweep; empty for a single setting.
 pub(super) fn overview(settings: &[Setting]) -> Vec<Plot> {
     if settings.len() < 2 {
         return Vec::new();
@@ -298,7 +298,7 @@ fn compared(
     Plot::bars(Heading { name, title, caption }, ("setting", "slowdown"), groups, true)
 }
 
-/// Returns what a contender's bar looks like.
+/// Returns the bar of a contender.
 fn bar(contender: &Contender, index: usize, value: f64, says: String) -> Bar {
     Bar::value(&contender.name[..], colour(&contender.name, index), value, says)
 }
@@ -313,7 +313,8 @@ pub(super) fn colour(name: &str, index: usize) -> usize {
     }
 }
 
-/// Returns colour and stroke of a published curve: those of the transport that it is compared with, if that takes part.
+/// Returns colour and stroke of a published curve: those of the transport that it is compared with,
+/// if that transport takes part.
 fn published_stroke(scheme: Scheme, setting: &Setting) -> (usize, Stroke) {
     let there = |name: &str| setting.contenders.iter().any(|each| each.name == name);
     match scheme {

@@ -1,4 +1,4 @@
-//! The reference of a setting: published figures of the same set-up.
+//! Reference of a setting: published figures of the same set-up.
 
 use std::sync::LazyLock;
 
@@ -9,17 +9,17 @@ use super::setting::Setting;
 use crate::{Options, Plan};
 use apus_sim::published::{self, Queue, QueueLength, Scheme};
 
-/// The published figures that a setting may be held against: those of the same workload at the same load, if
-/// the fabric is the paper's.
+/// Published figures for comparison with a setting: figures of the same workload at the same load,
+/// if the fabric is the paper's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// Slowdowns, if they are known for this load.
+    /// Slowdowns, if published for this load.
     pub slowdowns: Option<&'static published::Figure>,
-    /// Queues of the paper's Homa, in the order of [`Queue::ALL`], if they are known for this load.
+    /// Queues of the paper's Homa, in the order of [`Queue::ALL`], if published for this load.
     pub queues: Option<[QueueLength; 3]>,
 }
 
-/// The settings that a fabric shares with the paper's.
+/// Settings that must equal the paper's for a comparison.
 const SAME: [&str; 13] = [
     "preset",
     "topology",
@@ -36,7 +36,7 @@ const SAME: [&str; 13] = [
     "peer_model",
 ];
 
-/// Load at which the paper's table of queues was measured.
+/// Load of the paper's table of queues.
 const QUEUES_AT: f64 = 0.8;
 
 /// The paper's set-up, as options describe it.
@@ -47,7 +47,7 @@ static PAPER: LazyLock<Map<String, Value>> = LazyLock::new(|| {
 });
 
 impl Reference {
-    /// Returns what is published about this setting.
+    /// Returns the published figures for this setting.
     #[must_use]
     pub fn of(setting: &Setting) -> Self {
         let config = &setting.config;
@@ -65,21 +65,21 @@ impl Reference {
         Self { slowdowns: published::figure(workload, setting.load()), queues }
     }
 
-    /// Returns the published row that a transport is held against.
+    /// Returns the published row for comparison with a transport.
     #[must_use]
     pub fn row(&self, transport: &str) -> Option<&'static published::Row> {
         let scheme = scheme(transport)?;
         self.slowdowns?.rows.iter().find(|row| row.scheme == scheme)
     }
 
-    /// Returns the published queues that a transport is held against.
+    /// Returns the published queues for comparison with a transport.
     #[must_use]
     pub fn queues_of(&self, transport: &str) -> Option<[QueueLength; 3]> {
         self.queues.filter(|_| scheme(transport) == Some(Scheme::Homa))
     }
 }
 
-/// Returns what a transport was called in the paper.
+/// Returns the paper's scheme for a transport.
 fn scheme(transport: &str) -> Option<Scheme> {
     match transport {
         "apus" => Some(Scheme::Homa),

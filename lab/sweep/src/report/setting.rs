@@ -1,6 +1,7 @@
 //! Settings: runs that differ in transport and seed alone.
 //!
-//! Transports are compared inside a setting, and the runs of a transport show how much of a figure is chance.
+//! Transports are compared inside a setting, and the runs of a transport show how much of a figure
+//! is chance.
 
 use apus_report::result::rounded;
 use apus_report::stats::Spread;
@@ -66,20 +67,20 @@ impl Setting {
         &mut self.contenders[index]
     }
 
-    /// Returns the contender of that name, with the setting's label behind it if there are several settings.
+    /// Returns the contender's name, followed by the setting's label if there are several settings.
     pub(super) fn name_of(&self, contender: &Contender) -> String {
         let name = &contender.name;
         if self.label.is_empty() { name.clone() } else { format!("{name} {}", self.label) }
     }
 
-    /// Returns the load that was offered.
+    /// Returns the offered load.
     #[must_use]
     pub fn load(&self) -> f64 {
         self.config.get("load").and_then(Value::as_f64).unwrap_or_default()
     }
 }
 
-/// Gives settings the names of what differs between them.
+/// Labels settings by their differences.
 fn label(settings: &mut [Setting]) {
     let [first, others @ ..] = &*settings else { return };
     let flat = flat(&first.config);
@@ -119,7 +120,7 @@ pub(super) fn flat(config: &Map<String, Value>) -> Map<String, Value> {
 }
 
 impl Contender {
-    /// Returns whether all runs found a steady state.
+    /// Returns whether all runs reached a steady state.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.runs.iter().all(|run| run.slowdown.is_some())
@@ -131,7 +132,7 @@ impl Contender {
         Spread::over(&self.runs.iter().map(figure).collect::<Vec<_>>())
     }
 
-    /// Returns a slowdown over the runs, if all of them found a steady state.
+    /// Returns a slowdown over the runs, if all of them reached a steady state.
     #[must_use]
     pub fn slowdown(&self, figure: impl Fn(&Slowdown) -> f64) -> Option<Spread> {
         let values: Option<Vec<f64>> =
@@ -139,7 +140,8 @@ impl Contender {
         values.map(|values| Spread::over(&values))
     }
 
-    /// Returns the p99 of medium messages over the runs, if all of them have such messages and found a steady state.
+    /// Returns the p99 of medium messages over the runs, if all of them have such messages and
+    /// reached a steady state.
     #[must_use]
     pub fn medium(&self) -> Option<Spread> {
         let values: Option<Vec<f64>> =
@@ -169,8 +171,8 @@ impl Contender {
         ])
     }
 
-    /// Slowdown by size: medians over the runs, and the messages of all runs together. Empty without a
-    /// steady state.
+    /// Slowdown by size: medians over the runs, and the messages of all runs together. Empty
+    /// without a steady state.
     #[must_use]
     pub fn by_size(&self) -> Vec<Bin> {
         let runs: Option<Vec<&[Bin]>> =
@@ -191,7 +193,7 @@ impl Contender {
         (0..runs[0].len()).map(bin).collect()
     }
 
-    /// Returns why there are no slowdowns, if there are none.
+    /// Returns the reason for missing slowdowns, if they are missing.
     pub(super) fn trouble(&self, load: f64) -> Option<String> {
         let unsteady: Vec<&Figures> =
             self.runs.iter().filter(|run| run.slowdown.is_none()).collect();

@@ -12,8 +12,8 @@ use apus_sim::published::{QueueLength, Row};
 /// The cell of an unknown figure.
 const ABSENT: &str = "–";
 
-/// Returns everything about one setting: slowdown by size, what summarises it, queues. Published figures are beside
-/// the contenders that they are for.
+/// Returns all tables of one setting: slowdown by size, summaries of slowdown, queues. Published
+/// figures are next to the contender that they refer to.
 pub(super) fn of_setting(setting: &Setting) -> Vec<Table> {
     let reference = Reference::of(setting);
     let contenders = &setting.contenders;
@@ -26,7 +26,7 @@ pub(super) fn of_setting(setting: &Setting) -> Vec<Table> {
         .collect()
 }
 
-/// Returns a column for each contender, and one for what is published about it.
+/// Returns a column for each contender, and a column for its published figures.
 fn columns<'a, P, T>(
     contenders: &'a [Contender],
     published: impl Fn(&str) -> Option<P>,
@@ -39,7 +39,7 @@ fn columns<'a, P, T>(
     contenders.iter().flat_map(column).collect()
 }
 
-/// Slowdown by size, one line per bin; `None` if no contender found a steady state.
+/// Slowdown by size, one line per bin; `None` if no contender reached a steady state.
 fn by_size(contenders: &[Contender], reference: &Reference) -> Option<Table> {
     let bins = contenders.iter().map(Contender::by_size).find(|bins| !bins.is_empty())?;
     let published = |name: &str| reference.row(name);
@@ -67,13 +67,13 @@ fn by_size(contenders: &[Contender], reference: &Reference) -> Option<Table> {
     ))
 }
 
-/// Returns what is published for the size that closes a percentile.
+/// Returns the published figure for the size that ends a percentile.
 fn closing(row: &Row, percentile: f64) -> String {
     let point = row.points().find(|point| f64::from(point.percent) == percentile);
     point.map_or_else(absent, |point| pair(Some(point.median), Some(point.p99)))
 }
 
-/// Returns what summarises slowdowns, one line per figure.
+/// Summaries of slowdowns, one line per figure.
 fn slowdowns(contenders: &[Contender], reference: &Reference) -> Table {
     let published = |name: &str| reference.row(name);
     let line = |name: &str, ours: fn(&Slowdown) -> f64, theirs: fn(&Row) -> f64| {
@@ -144,7 +144,7 @@ fn queues(contenders: &[Contender], reference: &Reference) -> Option<Table> {
     ))
 }
 
-/// Returns what the fabric carried.
+/// Returns the traffic that the fabric carried.
 fn load(contenders: &[Contender]) -> Table {
     let line = |name: &str, of: &dyn Fn(&Contender) -> String| {
         [name.to_owned()].into_iter().chain(contenders.iter().map(of)).collect::<Vec<String>>()
@@ -172,7 +172,7 @@ fn load(contenders: &[Contender]) -> Table {
     Table::new("load", [String::new()].into_iter().chain(names), lines)
 }
 
-/// Returns what the contenders sent again; nothing if none of them counts it.
+/// Returns the retransmissions of the contenders; empty if no contender counts them.
 fn recovery(contenders: &[Contender]) -> Vec<Vec<String>> {
     let counts = |each: &Contender| {
         each.runs.iter().filter_map(|run| run.recovery).collect::<Vec<Recovery>>()
@@ -239,7 +239,7 @@ fn pair(p50: Option<f64>, p99: Option<f64>) -> String {
     }
 }
 
-/// Returns the mean and longest.
+/// Formats the mean and the maximum.
 fn both((mean, max): (Spread, Spread)) -> String {
     format!("{} / {}", words(mean), words(max))
 }

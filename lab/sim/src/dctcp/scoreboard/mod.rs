@@ -7,8 +7,8 @@
 //! # Invariants
 //!
 //! - **SCOREBOARD-1**: Segments are in the order of the stream, without gaps.
-//! - **SCOREBOARD-2**: The counts are those of the flags: `sacked`, `lost`, and `again` among the lost
-//!   ones.
+//! - **SCOREBOARD-2**: The counts match the flags: `sacked`, `lost`, and `again` among the lost
+//!   segments.
 //! - **SCOREBOARD-3**: A sacked segment is neither lost nor retransmitted; only lost segments are
 //!   retransmitted.
 
@@ -34,7 +34,8 @@ pub(super) struct SentSegment {
     pub(super) lost: bool,
     /// Whether it was lost and has been retransmitted.
     again: bool,
-    /// Whether it was ever sent twice, even as a probe: its ACK is no measurement.
+    /// Whether it was ever sent twice, even as a probe: its ACK does not measure the round-trip
+    /// time.
     pub(super) ever_again: bool,
 }
 
@@ -47,12 +48,12 @@ pub(super) struct NewlyAcked {
     pub(super) advanced: bool,
     /// Whether a block beyond a gap reports any of them.
     pub(super) sacked: bool,
-    /// Send time of the oldest one acknowledged in order; no measurement if any of them was sent
-    /// twice.
+    /// Send time of the oldest segment acknowledged in order; not a measurement if any of these
+    /// segments was sent twice.
     acked_from: Option<Nanos>,
-    /// Send time of the oldest one beyond gaps.
+    /// Send time of the oldest segment beyond gaps.
     sacked_from: Option<Nanos>,
-    /// Whether any of those acknowledged in order was sent twice.
+    /// Whether any segment acknowledged in order was sent twice.
     ambiguous: bool,
     /// Highest end of the segments.
     pub(super) highest: Position,
@@ -83,7 +84,7 @@ pub(super) struct Scoreboard {
     sacked: u32,
     lost: u32,
     again: u32,
-    /// All lost segments that wait for their retransmission begin here or later.
+    /// All lost segments that await retransmission start here or later.
     repair_from: Position,
 }
 
@@ -134,12 +135,12 @@ impl Scoreboard {
         self.again
     }
 
-    /// Returns whether a lost segment waits for its retransmission.
+    /// Returns whether a lost segment awaits retransmission.
     pub(super) const fn has_repair(&self) -> bool {
         self.lost > self.again
     }
 
-    /// Returns whether this segment is lost and waits for its retransmission.
+    /// Returns whether this segment is lost and awaits retransmission.
     pub(super) fn waits_for_repair(&self, index: usize) -> bool {
         let segment = &self.segments[index];
         segment.lost && !segment.again
@@ -211,8 +212,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a segment as lost, unless it has arrived. One that was retransmitted has to be
-    /// retransmitted once more.
+    /// Marks a segment as lost, unless it has arrived. A retransmitted segment has to be
+    /// retransmitted again.
     pub(super) fn lose(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         if segment.sacked || (segment.lost && !segment.again) {

@@ -52,7 +52,7 @@ fn an_ack_counts_each_segment_once() {
 
 /// Karn's algorithm.
 #[test]
-fn a_segment_sent_twice_is_no_measurement() {
+fn a_segment_sent_twice_does_not_measure_the_round_trip_time() {
     let mut board = board();
     board.lose(0);
     board.repair(50);
@@ -85,10 +85,10 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// After any steps, the counts are those of the flags, each segment arrives once, and lost
-    /// segments are repaired from the lowest on.
+    /// After any sequence of steps, the counts match the flags, each segment arrives once, and lost
+    /// segments are repaired in ascending order.
     #[test]
-    fn counts_are_those_of_the_flags(steps in proptest::collection::vec(step(), 0..150)) {
+    fn counts_match_the_flags(steps in proptest::collection::vec(step(), 0..150)) {
         let mut board = Scoreboard::default();
         let (mut una, mut next, mut arrived) = (0, 0, 0);
         for (now, step) in (0..).zip(steps) {

@@ -10,7 +10,7 @@ use crate::dctcp::segment::Ack;
 use apus_workload::time::Nanos;
 
 impl Sender {
-    /// Handles an ACK. One of bytes that were never sent is ignored.
+    /// Handles an ACK. An ACK for bytes that were never sent is ignored.
     pub(in crate::dctcp) fn on_ack(&mut self, config: &Config, now: Nanos, ack: &Ack) {
         if ack.upto > self.next || (self.board.is_empty() && ack.sack.is_none()) {
             return;
@@ -20,7 +20,8 @@ impl Sender {
         if newly_acked.delivered > 0 {
             self.probe.cancel(); // Its purpose is fulfilled.
         }
-        // An echo on data that acknowledges nothing new reports marks that were counted before.
+        // An echo in an ACK without newly delivered segments reports marks that were already
+        // counted.
         let echo = ack.echo && newly_acked.delivered > 0;
         self.fraction.on_ack(config, newly_acked.delivered, echo, self.una, self.next);
         self.probe_answered(ack, &newly_acked, duplicate);

@@ -1,9 +1,10 @@
 //! Handling of timers of the sending half.
 //!
-//! One timer runs while anything is unacknowledged. It is usually the *tail loss probe*: after two
-//! round-trip times a segment is sent whose ACK reveals what is missing (RFC 8985 section 7). It is
-//! the *retransmission timeout* after an unsuccessful probe or during a repair (RFC 6298), and the
-//! *reordering timer* while overtaken segments may still arrive (RFC 8985 section 6.2 step 5).
+//! One timer runs while any segment is unacknowledged. It is usually the *tail loss probe*: after
+//! two round-trip times a segment is sent whose ACK reveals the missing data (RFC 8985 section 7).
+//! It is the *retransmission timeout* after an unsuccessful probe or during a repair (RFC 6298),
+//! and the *reordering timer* while overtaken segments may still arrive (RFC 8985 section 6.2 step
+//! 5).
 
 use std::ops::Range;
 
@@ -98,7 +99,7 @@ impl Sender {
     ) {
         let Some(high) = self.probe.high.filter(|high| ack.upto >= *high) else { return };
         if !self.probe.repeated || duplicate.is_some() {
-            self.probe.high = None; // New data, or a duplicate: nothing was lost.
+            self.probe.high = None; // New data, or a duplicate: there was no loss.
         } else if ack.upto > high {
             self.probe.high = None;
             if self.state == State::Open {
@@ -107,7 +108,7 @@ impl Sender {
                 self.state = State::Open;
             }
         } else if !newly_acked.advanced && !newly_acked.sacked {
-            self.probe.high = None; // A plain duplicate ACK: nothing was lost.
+            self.probe.high = None; // A plain duplicate ACK: there was no loss.
         }
     }
 

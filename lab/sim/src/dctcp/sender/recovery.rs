@@ -1,7 +1,7 @@
 //! Transitions between the states of the sending half.
 //!
-//! The states are those of Linux (`tcp_fastretrans_alert`): open, reduction because of marks,
-//! repair of a loss, repair after a timeout.
+//! The states follow Linux (`tcp_fastretrans_alert`): open, reduction because of marks, repair of a
+//! loss, repair after a timeout.
 
 use super::half::Sender;
 use super::state::{Findings, State, Undo};

@@ -39,10 +39,10 @@ pub(super) struct Findings {
 /// Verification of the losses of a recovery. Source: Linux, `undo_marker` and `undo_retrans`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// Beginning of the last recovery. Its proof may arrive when it is over; a new reduction
+    /// Start of the last recovery. Its proof may arrive after it has ended; a new reduction
     /// discards it.
     from: Option<Position>,
-    /// Retransmitted segments that were not reported as duplicates.
+    /// Retransmitted segments that have not been reported as duplicates.
     open: u32,
     /// Whether any segment was retransmitted.
     any: bool,
@@ -70,8 +70,8 @@ impl Undo {
         self.from.is_some() && self.any && self.open == 0
     }
 
-    /// Returns whether all retransmissions were unnecessary, when the recovery ends: without any
-    /// retransmission, nothing was lost.
+    /// Returns whether all retransmissions were unnecessary, at the end of the recovery: without
+    /// any retransmission, there was no loss.
     pub(super) const fn is_proven_at_the_end(&self) -> bool {
         self.from.is_some() && self.open == 0
     }

@@ -23,7 +23,8 @@ pub(super) struct Timer {
 pub(super) struct Probe {
     /// Whether to send it as soon as the link is free.
     pub(super) due: bool,
-    /// End of the stream when it was sent, until it is answered. There is at most one probe.
+    /// End of the stream when the probe was sent, until it is answered. At most one probe is
+    /// outstanding.
     pub(super) high: Option<Position>,
     /// Whether it repeated the last segment instead of sending a new one.
     pub(super) repeated: bool,

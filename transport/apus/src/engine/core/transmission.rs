@@ -6,7 +6,8 @@
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
 #[cfg(feature = "tokio")]
-use crate::engine::handoff::{TaskPlace, WakeList};
+use crate::engine::handoff::TaskPlace;
+use crate::engine::handoff::WakeList;
 use crate::engine::paths::local::{ConnectStart, LocalState};
 use crate::error::Closed;
 use crate::overload::Work;

@@ -20,7 +20,9 @@ mod wake_list;
 
 pub(crate) use poll_role::{PollRole, RoleState};
 pub(crate) use queue::{Delivered, Handoff, StealRequest};
-pub(crate) use siblings::{ByKind, Idle, MessageKind, Sibling, Siblings};
+#[cfg(feature = "tokio")]
+pub(crate) use siblings::Idle;
+pub(crate) use siblings::{ByKind, MessageKind, Sibling, Siblings};
 #[cfg(feature = "tokio")]
 pub(crate) use task_place::TaskPlace;
 pub(crate) use token::ThreadToken;
