@@ -1,11 +1,14 @@
-//! FUSE in three layers: the kernel protocol as bytes, mounting, and a session that never waits unless asked to.
+//! FUSE in three layers: the kernel protocol as bytes, mounting, and a session that blocks only on
+//! request.
 //!
 //! - [`codec`] parses requests and encodes replies and notifications, without IO.
 //! - [`Mount`] mounts and unmounts: as root, in a user namespace, or by `fusermount3`.
-//! - [`Session`] reads requests and sends replies. Its owner's loop polls it beside something else in the same thread,
-//!   or sleeps on both; it answers interrupts, and sends notifications from another thread.
+//! - [`Session`] reads requests and sends replies. Its owner's loop polls it together with another
+//!   source in the same thread, or sleeps on both; it answers interrupts, and sends notifications
+//!   from another thread.
 //!
-//! No threads, no callbacks and no runtime: the owner decides where requests are served and when they are answered.
+//! No threads, no callbacks and no runtime: the owner decides where requests are served and when
+//! they are answered.
 //!
 //! ```no_run
 //! use apus_fuse::{Errno, Mount, MountOptions, ReadOutcome, RequestBuffer, Session, SessionSettings};
@@ -40,8 +43,8 @@
 //!
 //! `examples/memory` is a whole file system.
 //!
-//! What the kernel expects of a file system: the documents of libfuse, `linux/fuse.h`, and fs/fuse of the kernel. Comments
-//! cite the latter as file and function.
+//! For the kernel's expectations of a file system, see the documents of libfuse, `linux/fuse.h`,
+//! and fs/fuse of the kernel. Comments cite the latter as file and function.
 
 #![forbid(unsafe_code)]
 

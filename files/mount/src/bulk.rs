@@ -1,19 +1,23 @@
-//! Bulk work: items of many bytes, which wait until there is no short work, and are then done one at a time (FSRUN-7).
+//! Bulk work: items of many bytes, which wait until no short work is left, and are then done one at
+//! a time (FSRUN-7).
 //!
-//! A loop hands each item to [`BulkQueue::admit`], does at once what comes back, and calls [`BulkQueue::pop`] once per round. So a
-//! request for attributes waits for one item of bulk work at most, and bulk work is done as long as there are rounds.
+//! A loop hands each item to [`BulkQueue::admit`], does a returned item at once, and calls
+//! [`BulkQueue::pop`] once per round. So a request for attributes waits for at most one item of
+//! bulk work, and bulk work makes progress in every round.
 //!
-//! Rationale: the slowest `stat`s beside a bulk reader waited in equal parts for copies of up to
-//! 512 KiB into the kernel, for the scheduler, and for a server that served eight long reads first
-//! (lab/log, 2026-11-26). Outstanding requests have no order, so what programs see stays
+//! Rationale: with a bulk reader active, the slowest `stat`s waited in equal parts for copies of up
+//! to 512 KiB into the kernel, for the scheduler, and for a server that served eight long reads
+//! first (lab/log, 2026-11-26). Outstanding requests have no order, so the results stay
 //! linearisable.
 
 use std::collections::VecDeque;
 
-/// Bytes from which an item is bulk work. Chosen by us: copying fewer takes less time than a system call with its wake-up.
+/// Minimum size of bulk work in bytes. Chosen by us: copying fewer takes less time than a system
+/// call with its wake-up.
 pub(crate) const BULK: u64 = 64 << 10;
 
-/// Items that wait. Chosen by us: more than 100 clients have under way. Beyond that, items are done in their order.
+/// Maximum number of waiting items. Chosen by us: more than 100 clients have outstanding. Beyond
+/// that, items are done in their order.
 const MOST: usize = 1024;
 
 /// Bulk work that waits, in its order.
@@ -26,7 +30,8 @@ impl<T> BulkQueue<T> {
         Self(VecDeque::new())
     }
 
-    /// Returns an item that is to be done at once: it has few bytes, or too many others wait. Keeps it otherwise.
+    /// Returns an item that must be done at once: it has few bytes, or too many others wait. Queues
+    /// it otherwise.
     pub(crate) fn admit(&mut self, bytes: u64, item: T) -> Option<T> {
         if bytes < BULK || self.0.len() >= MOST {
             return Some(item);
@@ -50,7 +55,7 @@ impl<T> BulkQueue<T> {
 mod tests {
     use super::*;
 
-    /// FSRUN-7: what is short does not wait, and what is long keeps its order.
+    /// FSRUN-7: short items do not wait, and long items keep their order.
     #[test]
     fn short_work_overtakes_bulk_work() {
         let mut queue = BulkQueue::new();

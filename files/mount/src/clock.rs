@@ -1,4 +1,4 @@
-//! Clocks: the present time as the cores want it.
+//! Clocks: the current time in the form that the cores use.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use apus_fs_core::client::Clock;
 use apus_fs_core::wire::Time;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Returns the time since the machine was started, suspensions included: the time that the cores want.
+/// Returns the time since the machine was started, suspensions included, as the cores require.
 pub fn boot_time() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)

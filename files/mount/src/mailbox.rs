@@ -1,4 +1,4 @@
-//! A mailbox: what other threads want of a thread that sleeps on descriptors.
+//! A mailbox: passes requests of other threads to a thread that sleeps on descriptors.
 
 use std::collections::VecDeque;
 use std::io;
@@ -42,7 +42,8 @@ impl<T> Mailbox<T> {
         std::mem::take(&mut letters)
     }
 
-    /// Every state of the queue between two calls is valid, so that of a thread that panicked is, too.
+    /// Every state of the queue between two calls is valid, so the state after a panic is valid,
+    /// too.
     fn letters(&self) -> MutexGuard<'_, VecDeque<T>> {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner)
     }

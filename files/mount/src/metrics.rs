@@ -1,4 +1,5 @@
-//! Counters of services and mounts in `apus metrics` and Prometheus. `docs/fs/metrics.md` is written from this.
+//! Counters of services and mounts in `apus metrics` and Prometheus. `docs/fs/metrics.md` is
+//! written from this.
 
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -11,10 +12,10 @@ use apus_fs_core::server::ServerMetrics;
 
 use crate::mailbox::Mailbox;
 
-/// Time for the thread that serves to say what it has counted; without an answer the counters are absent.
+/// Time for the serving thread to report its counters; without an answer they are absent.
 const READ_TIME: Duration = Duration::from_secs(2);
 
-/// Publishes what the thread with this mailbox counts, until the result is dropped.
+/// Publishes the counters of the thread with this mailbox, until the result is dropped.
 pub(crate) fn publish<L, M>(
     mailbox: Arc<Mailbox<L>>,
     ask: impl Fn(SyncSender<M>) -> L + Send + Sync + 'static,

@@ -1,21 +1,23 @@
-//! Waiting: whether a loop that found nothing to do spins or sleeps.
+//! Waiting: decides whether an idle loop spins or sleeps.
 
 use std::time::{Duration, Instant};
 
 use apus::PollMode;
 
-/// Idle rounds of a spinning loop between two readings of the clock. A round takes two system calls, about 500 ns.
+/// Idle rounds of a spinning loop between two readings of the clock. A round takes two system
+/// calls, about 500 ns.
 const ROUNDS: u32 = 16;
 
 /// Times in a row that a loop spins needlessly before it stops spinning.
 const FAILURES: u32 = 3;
 
-/// Times that it sleeps at once before it spins again.
+/// Number of immediate sleeps before it spins again.
 const REST: u32 = 32;
 
 /// Returns how the endpoint of a loop waits, which itself waits in the given way.
 ///
-/// The loop spins before it waits: an endpoint that does so, too, would keep it from sleeping for twice the time.
+/// The loop spins before it waits: an endpoint that does so, too, would keep it from sleeping for
+/// twice the time.
 pub const fn endpoint_poll_mode(mode: PollMode) -> PollMode {
     match mode {
         PollMode::Hybrid(_) => PollMode::Block,
@@ -23,36 +25,37 @@ pub const fn endpoint_poll_mode(mode: PollMode) -> PollMode {
     }
 }
 
-/// What a loop waits for while it is idle.
+/// The event that an idle loop waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
-    /// A request, which may come at any time.
+    /// A request, which may arrive at any time.
     Request,
     /// The response to a call.
     Response,
 }
 
-/// How long a loop has been idle, and whether spinning has been of use.
+/// Idle time of a loop, and the recent success of spinning.
 ///
-/// Spinning is harmful where the thread that is waited for needs the same processor: with both busy
+/// Spinning is harmful where the awaited thread needs the same processor: with both processors busy
 /// with other programs, a mount that spun for 100 µs got the response of its server 80 µs after it
-/// had fallen asleep, and one that slept at once got it after 60 µs (lab/log, 2026-11-24). So a
+/// had fallen asleep; a mount that slept at once got it after 60 µs (lab/log, 2026-11-24). So a
 /// loop that spins needlessly several times in a row sleeps at once for a while.
 #[derive(Debug)]
 pub(crate) struct Idleness {
     spin_for: Option<Duration>,
     rounds: u32,
     since: Option<Instant>,
-    /// What is waited for now.
+    /// The event waited for now.
     awaited: Awaited,
-    /// Whether it may sleep since the last round that did something.
+    /// Whether the loop may sleep, since the last round that did work.
     is_over: bool,
-    /// Needless spins in a row, for requests and for responses; beyond [`FAILURES`], times without spinning.
+    /// Needless spins in a row, for requests and for responses; beyond [`FAILURES`], times without
+    /// spinning.
     needless: [u32; 2],
 }
 
 impl Idleness {
-    /// Begins busy.
+    /// Starts busy.
     pub(crate) const fn new(mode: PollMode) -> Self {
         Self {
             spin_for: mode.spin_for(),
@@ -74,7 +77,7 @@ impl Idleness {
         self.is_over = false;
     }
 
-    /// Notes a round that did nothing. Returns whether the loop may sleep now.
+    /// Records an idle round. Returns whether the loop may sleep now.
     pub(crate) fn may_sleep(&mut self, awaited: Awaited) -> bool {
         let Some(spin_for) = self.spin_for else { return false };
         if spin_for.is_zero() || self.is_over {
@@ -144,7 +147,7 @@ mod tests {
             for _ in 0..REST {
                 assert_eq!(spin(&mut idleness, Awaited::Response), 1);
             }
-            // It tries once more, and that is of use.
+            // It spins again, this time with success.
             assert!(!idleness.may_sleep(Awaited::Response));
             idleness.end();
         }

@@ -1,4 +1,4 @@
-//! What a server thinks: its clients, and which of them wait for which.
+//! The server's view: its clients, and the waits between them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use apus_fs_core::wire::{
 };
 use bytes::Bytes;
 
-/// Name of the client that asks, which appears in no response of its own.
+/// Name of the requesting client, which is left out of its own responses.
 const NAME: &[u8] = b"apus fs status";
 
 /// Why the state of a server is not known.
@@ -22,7 +22,7 @@ pub enum AskError {
     Bind {
         /// The server.
         server: SocketAddr,
-        /// What happened.
+        /// The cause.
         source: BindError,
     },
     /// The server did not respond.
@@ -30,7 +30,7 @@ pub enum AskError {
     Call {
         /// The server.
         server: SocketAddr,
-        /// What happened.
+        /// The cause.
         source: CallError,
     },
     /// It is no server of files, or another version.
@@ -38,7 +38,7 @@ pub enum AskError {
     Wire {
         /// The server.
         server: SocketAddr,
-        /// What is wrong with its response.
+        /// The error in its response.
         source: WireError,
     },
     /// The server refuses.
@@ -63,11 +63,12 @@ pub enum AskError {
     },
 }
 
-/// Asks a server for the state of one export, empty for that without a name, with a session that ends afterwards.
+/// Queries a server for the state of one export (an empty name selects the unnamed export), with a
+/// session that ends afterwards.
 ///
 /// # Errors
 ///
-/// [`AskError`]: `server` has not answered within `timeout`, or is no server of files.
+/// [`AskError`]: `server` has not answered within `timeout`, or is not a file server.
 pub fn ask(
     server: SocketAddr,
     export: &str,

@@ -1,6 +1,8 @@
-//! Stations of file operations in the time trace: records of what the kernel, the cores, the network and the store do with them.
+//! Stations of file operations in the time trace: records of their steps in the kernel, the cores,
+//! the network and the store.
 //!
-//! Operations are recorded as often as RPCs are ([`recorder::is_traced`]), calls and requests always.
+//! Operations are sampled like RPCs ([`recorder::is_traced`]), calls and requests are always
+//! recorded.
 
 use apus_fs_core::client::{ClientCall, OpToken, OperationKind};
 use apus_fs_core::server::CallToken;

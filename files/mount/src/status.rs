@@ -1,6 +1,7 @@
-//! Status: what a service or a mount says about itself to `apus fs status`.
+//! Status: the state that a service or a mount reports to `apus fs status`.
 //!
-//! Other processes of the same user ask for it through [`apus::introspection`], as `apus metrics` does.
+//! Other processes of the same user request it through [`apus::introspection`], as `apus metrics`
+//! does.
 
 use std::net::SocketAddr;
 
@@ -13,7 +14,7 @@ const REQUEST: &str = "fs";
 /// Its description.
 const ABOUT: &str = "what is served or mounted, as JSON";
 
-/// What a process does.
+/// Role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -26,13 +27,13 @@ pub enum Role {
 /// A service or a mount.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// What the process does.
+    /// Role of the process.
     pub role: Role,
     /// Its id.
     pub pid: u32,
-    /// Where it listens, or the server of the mount.
+    /// Listening address, or the server of the mount.
     pub address: SocketAddr,
-    /// The directory that is served, or on which is mounted.
+    /// The served directory, or the mount point.
     pub path: String,
     /// Whether changes are refused.
     pub read_only: bool,
@@ -53,7 +54,7 @@ impl StatusService {
         Self { _published: introspection::publish(REQUEST, ABOUT, move || response.clone()) }
     }
 
-    /// Responds with what `status` returns, which runs in another thread.
+    /// Responds with the result of `status`, which runs in another thread.
     pub(crate) fn asking(
         status: impl Fn() -> Result<Status, String> + Send + Sync + 'static,
     ) -> Self {
@@ -62,8 +63,8 @@ impl StatusService {
     }
 }
 
-/// Returns the services and mounts of this user, and for root also those of others in the same folder, in the order of their
-/// process ids.
+/// Returns the services and mounts of this user, and for root also those of other users in the same
+/// folder, in the order of their process ids.
 ///
 /// # Errors
 ///

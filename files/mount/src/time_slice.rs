@@ -1,11 +1,12 @@
-//! Time slices: how soon the scheduler runs a loop of this crate that wakes up while other threads are busy.
+//! Time slices: makes the scheduler run a loop of this crate sooner when it wakes up while other
+//! threads are busy.
 //!
-//! A mount and a server work for programs that wait for them, in pieces of some 10 to 100 µs, and
-//! the programs compete with them for processors. Since Linux 6.12 a thread may ask for short
-//! slices: it runs sooner and more often, for the same share of the processor, without reducing the
-//! share of other threads. Earlier kernels ignore the request. A negative niceness or a real-time
-//! priority needs root and takes processor time from the programs that are served; `sched_yield`
-//! gives the slice away even if no thread waits for this loop.
+//! A mount and a server work for waiting programs, in pieces of some 10 to 100 µs, and the programs
+//! compete with them for processors. Since Linux 6.12, a thread may request short slices: it runs
+//! sooner and more often, for the same share of the processor, without reducing the share of other
+//! threads. Earlier kernels ignore the request. A negative niceness or a real-time priority needs
+//! root and takes processor time from the programs that are served; `sched_yield` gives the slice
+//! away even if no thread waits for this loop.
 
 #![expect(
     unsafe_code,
@@ -15,10 +16,12 @@
 use std::io;
 use std::time::Duration;
 
-/// The slice. Source: the shortest one that Linux grants; `__setparam_fair` in its `kernel/sched/syscalls.c`.
+/// The slice. Source: the shortest one that Linux grants; `__setparam_fair` in its
+/// `kernel/sched/syscalls.c`.
 const SLICE: Duration = Duration::from_micros(100);
 
-/// Gives the calling thread short slices; threads that it starts inherit them. Its policy and its niceness stay as they are.
+/// Gives the calling thread short slices; threads that it starts inherit them. Its policy and its
+/// niceness stay as they are.
 ///
 /// # Errors
 ///
@@ -32,7 +35,8 @@ pub(crate) fn shorten() -> io::Result<()> {
         return Ok(());
     }
     attributes.sched_runtime = SLICE.as_nanos() as u64;
-    // SAFETY: the kernel reads `size` bytes of the structure, which is that long and initialised, and keeps no reference to it.
+    // SAFETY: the kernel reads `size` bytes of the structure, which is that long and initialised,
+    // and keeps no reference to it.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -50,7 +54,8 @@ fn read() -> io::Result<libc::sched_attr> {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // SAFETY: the kernel writes at most `size` bytes, which is the length of the structure, and any bits are valid numbers.
+    // SAFETY: the kernel writes at most `size` bytes, which is the length of the structure, and any
+    // bits are valid numbers.
     let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
     if result == 0 { Ok(attributes) } else { Err(io::Error::last_os_error()) }
 }
@@ -59,7 +64,7 @@ fn read() -> io::Result<libc::sched_attr> {
 mod tests {
     use super::*;
 
-    /// Whether this kernel has slices of single threads: Linux 6.12 has.
+    /// Whether this kernel supports slices per thread, as Linux 6.12 does.
     fn has_slices() -> bool {
         let system = rustix::system::uname();
         let release = system.release().to_string_lossy().into_owned();

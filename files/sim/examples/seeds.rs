@@ -1,7 +1,9 @@
 //! Runs seeds: `seeds FROM COUNT [JOBS] [--all | --trace | --digest]`.
 //!
-//! Stops at the first violation and exits with status 1; with `--all`, it goes on; with `--trace`, it also prints the last events
-//! of each run that fails; with `--digest`, it prints the digest of each run. One line of standard output for each violation: the seed, and the promise that was broken.
+//! Stops at the first violation and exits with status 1; with `--all`, it continues; with
+//! `--trace`, it also prints the last events of each run that fails; with `--digest`, it prints the
+//! digest of each run. One line of standard output for each violation: the seed, and the promise
+//! that was broken.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

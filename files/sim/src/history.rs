@@ -1,7 +1,8 @@
-//! Histories: what applications asked of their mounts, and what they were answered.
+//! Histories: the requests of applications to their mounts, and the answers.
 //!
-//! Events have a total order, the [`Moment`]s. An operation was in effect at some instant between the moment at which it was
-//! invoked and the one at which it returned; one that never returned may be in effect at any later instant, or never.
+//! Events have a total order, the [`Moment`]s. An operation took effect at some instant between its
+//! invocation and its return; an operation that never returned may take effect at any later
+//! instant, or never.
 
 use std::fmt;
 
@@ -25,17 +26,17 @@ impl fmt::Display for MountId {
 /// Something that an application did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event<A> {
-    /// Where.
+    /// The mount of the application.
     pub mount: MountId,
-    /// When it was asked.
+    /// Time of invocation.
     pub invoked: Moment,
     /// When it returned.
     pub returned: Option<Moment>,
-    /// What was asked, and what was answered.
+    /// Request and answer.
     pub action: A,
 }
 
-/// An operation on names, with its result; `None` if it is not known.
+/// An operation on names, with its result; `None` if it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameAction {
     /// Creates a node with a name that is free.
@@ -71,7 +72,7 @@ pub enum NameAction {
         from: (Ino, Name),
         /// Directory and name afterwards.
         to: (Ino, Name),
-        /// What becomes of the node that had the name.
+        /// Treatment of the node that had the name.
         mode: RenameMode,
         /// Whether it was done.
         result: Option<Result<(), Errno>>,
@@ -92,7 +93,7 @@ pub enum NameAction {
     },
 }
 
-/// What a rename does to a name that is taken.
+/// Effect of a rename on an existing name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenameMode {
     /// Takes it away.
@@ -103,7 +104,7 @@ pub enum RenameMode {
     Exchange,
 }
 
-/// An operation on the contents of one file, with its result; `None` if it is not known.
+/// An operation on the contents of one file, with its result; `None` if it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileAction {
     /// Writes bytes.
@@ -133,26 +134,27 @@ pub enum FileAction {
     Read {
         /// Position of the first one.
         offset: u64,
-        /// Number of bytes that are wanted.
+        /// Number of requested bytes.
         length: u64,
         /// The bytes.
         result: Option<Bytes>,
     },
-    /// Asks for the size.
+    /// Reads the size.
     Size {
         /// Number of bytes.
         result: Option<u64>,
     },
 }
 
-/// What happens to all that a mount has done.
+/// Events that affect all operations of a mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening<A> {
     /// The mount's application did something.
     Action(A),
     /// `fsync` succeeded: all that the mount had done when it was invoked survives.
     Synced,
-    /// The mount crashed, or its session was ended: the last changes that it had not synced may be lost.
+    /// The mount crashed, or its session was ended: the last changes that it had not synced may be
+    /// lost.
     Lost,
 }
 

@@ -1,7 +1,9 @@
-//! Simulator of the file service: clients and a server in one deterministic world, and checkers of what was promised.
+//! Simulator of the file service: clients and a server in one deterministic world, and checkers of
+//! its promises.
 //!
-//! [`check_seed`] draws a scenario, runs it and checks its history. The checkers know nothing of leases, batches or sessions. They
-//! read a [`history`]: what applications have asked of their mounts, what they were answered, and when.
+//! [`check_seed`] draws a scenario, runs it and checks its history. The checkers do not depend on
+//! leases, batches or sessions. They read a [`history`]: the requests of applications to their
+//! mounts, the answers, and the times of both.
 
 #![forbid(unsafe_code)]
 

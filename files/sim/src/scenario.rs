@@ -10,24 +10,24 @@ use rand_pcg::Pcg64Mcg;
 pub enum Fault {
     /// The server crashes; its store survives as far as it has promised to.
     ServerCrash {
-        /// How long it is down.
+        /// Downtime.
         down: Duration,
     },
     /// A client's machine crashes, and mounts again later.
     ClientCrash {
         /// The client.
         host: usize,
-        /// How long it is down.
+        /// Downtime.
         down: Duration,
     },
-    /// Nothing passes between a client and the server.
+    /// No message passes between a client and the server.
     Partition {
         /// The client.
         host: usize,
         /// For how long.
         length: Duration,
     },
-    /// A client does nothing, while its clock runs.
+    /// A client is suspended, while its clock runs.
     Pause {
         /// The client.
         host: usize,
@@ -41,7 +41,7 @@ pub enum Fault {
     },
 }
 
-/// A world and what happens to it.
+/// A world and its disturbances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     /// Seed of everything that is drawn during the run.
@@ -50,9 +50,9 @@ pub struct Scenario {
     pub clients: usize,
     /// Number of applications of each client that work on shared names.
     pub threads: usize,
-    /// Time for which leases are valid.
+    /// Term of leases.
     pub term: Duration,
-    /// Time for which applications work.
+    /// Period of application activity.
     pub duration: Duration,
     /// Mean time between two operations of an application.
     pub think: Duration,
@@ -62,13 +62,14 @@ pub struct Scenario {
     pub lost_per_mille: u32,
     /// Largest deviation of a clock's rate, in parts per million.
     pub drift: i64,
-    /// Whether applications also do what most kernels refuse by themselves, from what they know: move directories into themselves,
-    /// link files that have lost their last name, create in directories that were removed.
+    /// Whether applications also attempt operations that most kernels refuse without a request:
+    /// moving directories into themselves, linking files that have lost their last name, creating
+    /// files in removed directories.
     pub is_harsh: bool,
     /// Whether a client's machine crashes right after some of its syncs.
     pub crashes_after_syncs: bool,
-    /// A client that only reads. Unlike one that has changed something, it never has an exclusive lease, and nothing tells the server that it
-    /// must not have its leases again.
+    /// A client that only reads. Unlike a client that has made changes, it never has an exclusive
+    /// lease, and the server has no other sign that it must not get its leases again.
     pub spectator: Option<usize>,
     /// Whether signals arrive during operations.
     pub interrupts: bool,
@@ -134,8 +135,8 @@ impl Scenario {
         }
     }
 
-    /// Draws a scenario without faults in which applications hardly pause, so that calls, batches and recalls of one client overtake each
-    /// other.
+    /// Draws a scenario without faults and with hardly any pauses, so that calls, batches and
+    /// recalls of one client overtake each other.
     fn crowd(seed: u64, mut random: Pcg64Mcg, term: Duration) -> Self {
         let delay = Duration::from_micros(random.random_range(2_000..20_000));
         let think = delay.mul_f64(random.random_range(0.2..1.0));
@@ -158,8 +159,8 @@ impl Scenario {
     }
 }
 
-/// Draws what a lease must not outlive: a client is cut off for longer than its term, and about when it comes back, a server that was
-/// restarted meanwhile does, too.
+/// Draws a disturbance that a lease must not outlive: a client is cut off for longer than its term,
+/// and returns about when a server that was restarted meanwhile does.
 fn outlive(
     random: &mut Pcg64Mcg,
     term: Duration,

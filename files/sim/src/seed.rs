@@ -1,4 +1,4 @@
-//! One seed: draws a scenario, runs it, and checks what was promised.
+//! One seed: draws a scenario, runs it, and checks the promises.
 
 use std::fmt;
 

@@ -23,8 +23,8 @@ pub struct Totals {
     pub undecided: u64,
     /// Simulated time, in milliseconds.
     pub milliseconds: u64,
-    /// Hash of all effects of clients and servers with their times. Equal digests mean equal runs: a
-    /// change of the protocol cores that claims to keep their behaviour keeps the digests of all
+    /// Hash of all effects of clients and servers with their times. Equal digests mean equal runs:
+    /// a change of the protocol cores that claims to keep their behaviour keeps the digests of all
     /// seeds.
     pub digest: u64,
 }

@@ -1,4 +1,4 @@
-//! What a checker found.
+//! Findings of a checker.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Violation {
     /// The promise.
     pub promise: &'static str,
-    /// What happened instead.
+    /// Description of the violation.
     pub what: String,
 }
 

@@ -2,8 +2,8 @@
 
 use apus_fs_sim::{Totals, check_seed};
 
-/// FSCLIENT-2 to FSCLIENT-5, FSSERVE-1 to FSSERVE-11, STORE-1 to STORE-3 in worlds with crashes, partitions, pauses and clocks that
-/// run at different rates. `FS_SIM_SEEDS=from..to` runs others.
+/// FSCLIENT-2 to FSCLIENT-5, FSSERVE-1 to FSSERVE-11, STORE-1 to STORE-3 in worlds with crashes,
+/// partitions, pauses and clocks that run at different rates. `FS_SIM_SEEDS=from..to` runs others.
 #[test]
 fn promises_are_kept() {
     let seeds = std::env::var("FS_SIM_SEEDS").unwrap_or_else(|_| "0..60".to_owned());

@@ -1,5 +1,5 @@
-//! What a batch costs the directory store: one batch per commit, and many files per batch. The directory is in the
-//! folder for temporary files, or in that which the first argument names.
+//! Cost of a batch in the directory store: one batch per commit, and many files per batch. The
+//! directory is created in the temporary folder, or in the folder named by the first argument.
 //!
 //! `cargo run --release -p apus-fs-store --example batch_cost -- /var/tmp`
 

@@ -1,6 +1,6 @@
-//! Stores of the file service: what a server keeps its files in.
+//! Stores of the file service, in which a server keeps its files.
 //!
-//! Each one implements [`apus_fs_core::Store`], whose documentation has the invariants.
+//! Each store implements [`apus_fs_core::Store`], whose documentation has the invariants.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
-//! Checks and measures of mounted file systems.
+//! Checks and benchmarks of mounted file systems.
 //!
-//! [`check`] asks several mounts of the same directory to keep what a local file system keeps: it works on any paths, those of other
-//! file systems included. [`mod@bench`] measures the file service of apus beside other ones.
+//! [`check`] verifies that several mounts of one directory keep the promises of a local file
+//! system; it works on any paths, including other file systems. [`mod@bench`] compares the file
+//! service of apus with others.
 
 #![forbid(unsafe_code)]
 

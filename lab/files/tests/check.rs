@@ -7,7 +7,7 @@ fn settings(mounts: &[&tempfile::TempDir]) -> CheckSettings {
     CheckSettings { mounts, workers: 2, operations: 300, seed: 1, atomic_reads: false }
 }
 
-/// A local directory under two paths is what it claims to be.
+/// A local directory under two paths passes all checks.
 #[test]
 fn a_local_directory_is_consistent() {
     let directory = tempfile::tempdir().unwrap();
@@ -17,11 +17,12 @@ fn a_local_directory_is_consistent() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// Two directories that are kept alike by nothing are found out: the check can fail.
+/// Two independent directories are detected: the check can fail.
 #[test]
 fn directories_that_are_not_the_same_are_found_out() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    // The second one has the directory, and copies of what the check creates cannot be made: the first open fails.
+    // The second path contains the directory, but not the files that the check creates: the first
+    // open fails.
     let error = run(&settings(&[&one, &other]), |_| {}).unwrap_err();
     assert_eq!(error.operation, "open");
 }

@@ -41,7 +41,7 @@ impl Locks {
         self.held.iter().find(excludes).map(|held| held.lock)
     }
 
-    /// Replaces what the owner has in the range; false if another owner excludes it.
+    /// Replaces the owner's locks in the range; false if the lock of another owner conflicts.
     pub(crate) fn set(&mut self, node: u64, wanted: &Lock) -> bool {
         let unlocks = wanted.lock.kind == UNLOCK;
         if !unlocks && self.conflict(node, wanted).is_some() {

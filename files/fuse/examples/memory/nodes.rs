@@ -5,7 +5,7 @@ use apus_fuse::codec::{Attributes, Entry, ROOT, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime};
 
-/// What a node is.
+/// Content of a node, by kind.
 pub(crate) enum Content {
     File(Vec<u8>),
     /// Names by cookies, which grow and remain: where a READDIR continues.
@@ -37,7 +37,7 @@ pub(crate) struct Nodes {
     nodes: HashMap<u64, Node>,
     next: u64,
     cookie: u64,
-    /// How long names and attributes are valid.
+    /// Validity period of names and attributes.
     pub(crate) timeout: Duration,
 }
 

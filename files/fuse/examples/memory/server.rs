@@ -9,8 +9,9 @@ use apus_fuse::codec::{
 };
 use apus_fuse::{Errno, ReadError, ReadOutcome, RequestBuffer, Session};
 
-/// A file whose reads are answered only by an interrupt. It is opened for direct IO: read-ahead into the page cache is a
-/// request of the kernel, which is not interrupted when the reader is killed.
+/// A file whose reads are answered only by an interrupt. It is opened for direct IO: read-ahead
+/// into the page cache is a request of the kernel, which is not interrupted when the reader is
+/// killed.
 const STUCK: &[u8] = b"stuck";
 
 const O_TRUNC: u32 = 0o1000;
@@ -27,11 +28,11 @@ pub(crate) struct Server {
     pub(crate) interrupts: u64,
 }
 
-/// What is answered now; `None` if the answer comes later or never.
+/// Immediate answer; `None` if the answer follows later or never.
 type Answer = Result<Option<()>, Errno>;
 
 impl Server {
-    /// Serves one request if there is one; false if there is none.
+    /// Serves one request; false if no request is pending.
     pub(crate) fn step(
         &mut self,
         session: &Session,
@@ -55,7 +56,7 @@ impl Server {
     fn serve(&mut self, session: &Session, request: &Request<'_>) -> Answer {
         let (header, nodes) = (&request.header, &mut self.nodes);
         let node = header.node;
-        // A reply that comes too late, after an interrupt, is no error of this file system.
+        // A reply that is sent too late, after an interrupt, is not an error of this file system.
         let reply = |reply: &Reply<'_>| {
             let _ = session.reply(header.unique, reply);
             Ok(Some(()))

@@ -78,7 +78,7 @@ impl Attributes {
         }
     }
 
-    /// The form of statx(2), with the time of creation if it is known.
+    /// The form of statx(2), with the time of creation, if available.
     pub(crate) fn to_statx(self, created: Option<Timestamp>) -> output::StatxBody {
         /// `STATX_BASIC_STATS` and `STATX_BTIME`.
         const BASIC: u32 = 0x7ff;
@@ -107,23 +107,26 @@ impl Attributes {
     }
 }
 
-/// A node under a name, as the reply to a lookup or a creation. It gives the kernel one reference to the node.
+/// A node under a name, as the reply to a lookup or a creation. It gives the kernel one reference
+/// to the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The node. 0 means that the name does not exist, which the kernel remembers for `entry_timeout`.
+    /// The node. 0 means that the name does not exist, which the kernel remembers for
+    /// `entry_timeout`.
     pub node: u64,
     /// Makes a node unique that is used for one inode after another.
     pub generation: u64,
-    /// How long the name leads to this node without a new lookup. [`Duration::MAX`] is forever.
+    /// Period for which the name leads to this node without a new lookup. [`Duration::MAX`] is
+    /// forever.
     pub entry_timeout: Duration,
-    /// How long the attributes are valid. [`Duration::MAX`] is forever.
+    /// Period for which the attributes are valid. [`Duration::MAX`] is forever.
     pub attributes_timeout: Duration,
     /// The attributes.
     pub attributes: Attributes,
 }
 
 impl Entry {
-    /// Returns an entry that says: this name does not exist, and that is valid for `timeout`.
+    /// Returns an entry for a name that does not exist; the kernel may cache that for `timeout`.
     #[must_use]
     pub fn absent(timeout: Duration) -> Self {
         Self { entry_timeout: timeout, ..Self::default() }
@@ -151,7 +154,7 @@ pub struct FileLock {
     pub end: u64,
     /// `F_RDLCK` (0), `F_WRLCK` (1) or `F_UNLCK` (2).
     pub kind: u32,
-    /// Process that has or wants it.
+    /// Process that holds or requests it.
     pub process: u32,
 }
 

@@ -9,7 +9,7 @@ use super::name::is_component;
 pub(crate) struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// Begins with all of `bytes`.
+    /// Starts with all of `bytes`.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -47,7 +47,7 @@ impl<'a> Bytes<'a> {
         if is_component(name) { Ok(name) } else { Err(ParseError::Name) }
     }
 
-    /// Returns what is left.
+    /// Returns the remaining bytes.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.0
     }

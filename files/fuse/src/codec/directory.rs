@@ -18,7 +18,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Begins a reply to a request with this `size`.
+    /// Starts a reply to a request with this `size`.
     #[must_use]
     pub fn new(size: u32) -> Self {
         Self { bytes: Vec::new(), room: size as usize }
@@ -26,8 +26,9 @@ impl Directory {
 
     /// Adds an entry to the reply to a READDIR.
     ///
-    /// `kind` is the type, as the upper bits of a mode have it. A later request continues after this entry with
-    /// [`Readdir::offset`](super::Readdir::offset) `next`, which must not be 0. The names `.` and `..` are allowed.
+    /// `kind` is the type, as the upper bits of a mode have it. A later request continues after
+    /// this entry with [`Readdir::offset`](super::Readdir::offset) `next`, which must not be 0. The
+    /// names `.` and `..` are allowed.
     ///
     /// # Errors
     ///
@@ -44,8 +45,8 @@ impl Directory {
 
     /// Adds an entry to the reply to a READDIRPLUS.
     ///
-    /// The entry gives the kernel a reference to its node, except for `.` and `..`, and for node 0, which means that
-    /// the attributes are not known.
+    /// The entry gives the kernel a reference to its node, except for `.` and `..`, and for node 0,
+    /// which means that the attributes are not known.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 //! Errors of the codec.
 
-/// Why bytes are no request.
+/// Reason why bytes are not a request.
 ///
-/// The kernel sends none of these: an error means that the protocol has changed, or that the bytes are not the
-/// kernel's.
+/// The kernel never sends such bytes: an error means that the protocol has changed, or that the
+/// bytes did not come from the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
@@ -39,10 +39,11 @@ pub enum ParseError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The name is no single component of a path, or longer than 255 bytes: the kernel would refuse the whole message.
+    /// The name is no single component of a path, or longer than 255 bytes: the kernel would refuse
+    /// the whole message.
     #[error("the name is empty, longer than 255 bytes, has a slash or NUL, or is \".\" or \"..\"")]
     Name,
-    /// The message would be longer than its 32-bit length can say.
+    /// The message would be longer than its 32-bit length field can express.
     #[error("the message would have 4 GiB or more")]
     Length,
     /// No room is left in the buffer.

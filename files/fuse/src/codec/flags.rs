@@ -1,9 +1,9 @@
-//! Sets of flags of the protocol; names are those of `linux/fuse.h` without their prefix.
+//! Sets of flags of the protocol; names follow `linux/fuse.h`, without its prefix.
 
 bitflags::bitflags! {
-    /// What both sides of a connection understand (`FUSE_*` of INIT).
+    /// Features that both sides of a connection support (`FUSE_*` of INIT).
     ///
-    /// The kernel offers, the file system takes a part of that.
+    /// The kernel offers a set, and the file system accepts a subset.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct InitFlags: u64 {
         /// Reads of one file may be outstanding at once.
@@ -12,7 +12,7 @@ bitflags::bitflags! {
         const POSIX_LOCKS = 1 << 1;
         /// OPEN truncates if its flags have `O_TRUNC`.
         const ATOMIC_O_TRUNC = 1 << 3;
-        /// The file system looks up `.` and `..`. This crate never takes it.
+        /// The file system looks up `.` and `..`. This crate never accepts it.
         const EXPORT_SUPPORT = 1 << 4;
         /// Writes may be longer than a page.
         const BIG_WRITES = 1 << 5;
@@ -36,9 +36,9 @@ bitflags::bitflags! {
         const READDIRPLUS_AUTO = 1 << 14;
         /// Direct reads and writes may be outstanding at once.
         const ASYNC_DIO = 1 << 15;
-        /// The kernel buffers writes. This crate never takes it.
+        /// The kernel buffers writes. This crate never accepts it.
         const WRITEBACK_CACHE = 1 << 16;
-        /// ENOSYS as a reply to OPEN means that no OPEN is needed. This crate never takes it.
+        /// ENOSYS as a reply to OPEN means that no OPEN is needed. This crate never accepts it.
         const NO_OPEN_SUPPORT = 1 << 17;
         /// Lookups and reads of one directory may be outstanding at once.
         const PARALLEL_DIROPS = 1 << 18;
@@ -52,15 +52,16 @@ bitflags::bitflags! {
         const MAX_PAGES = 1 << 22;
         /// The kernel caches targets of symbolic links.
         const CACHE_SYMLINKS = 1 << 23;
-        /// ENOSYS as a reply to OPENDIR means that no OPENDIR is needed. This crate never takes it.
+        /// ENOSYS as a reply to OPENDIR means that no OPENDIR is needed. This crate never accepts
+        /// it.
         const NO_OPENDIR_SUPPORT = 1 << 24;
         /// Cached data is dropped only on request.
         const EXPLICIT_INVAL_DATA = 1 << 25;
         /// The reply to INIT has an alignment of mappings.
         const MAP_ALIGNMENT = 1 << 26;
-        /// Directories may be mounts of their own.
+        /// Directories may be separate mounts.
         const SUBMOUNTS = 1 << 27;
-        /// The file system removes set-user-id and set-group-id where a request says so.
+        /// The file system removes set-user-id and set-group-id where a request demands it.
         const HANDLE_KILLPRIV_V2 = 1 << 28;
         /// SETXATTR has a longer header.
         const SETXATTR_EXT = 1 << 29;
@@ -80,7 +81,7 @@ bitflags::bitflags! {
         const PASSTHROUGH = 1 << 37;
         /// File handles of name_to_handle_at(2) are refused.
         const NO_EXPORT_SUPPORT = 1 << 38;
-        /// The kernel can send unanswered requests once more.
+        /// The kernel can resend unanswered requests.
         const HAS_RESEND = 1 << 39;
         /// Mounts may map ids.
         const ALLOW_IDMAP = 1 << 40;
@@ -90,7 +91,7 @@ bitflags::bitflags! {
         const REQUEST_TIMEOUT = 1 << 42;
     }
 
-    /// How the kernel treats an open file (`FOPEN_*`).
+    /// Treatment of an open file by the kernel (`FOPEN_*`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct OpenFlags: u32 {
         /// Reads and writes bypass the page cache.
@@ -109,7 +110,7 @@ bitflags::bitflags! {
         const PARALLEL_DIRECT_WRITES = 1 << 6;
     }
 
-    /// How RENAME2 treats what exists (renameat2(2)).
+    /// Treatment of existing names by RENAME2 (renameat2(2)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct RenameFlags: u32 {
         /// Fails if the new name exists.

@@ -8,10 +8,10 @@ use zerocopy::{Immutable, IntoBytes};
 use super::error::EncodeError;
 use super::layout::output;
 
-/// Length of the longest head: that of the reply to STATX.
+/// Length of the longest head, which belongs to the reply to STATX.
 const MAX_HEAD: usize = size_of::<output::Header>() + size_of::<output::Statx>();
 
-/// Number of pieces of a message for which no memory is allocated.
+/// Number of pieces up to which a message needs no allocation.
 const PIECES: usize = 8;
 
 /// A message to the kernel, to be written in one call of writev(2): the head, then the tail.
@@ -23,7 +23,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Begins a message. `error` is a negative error number, 0, or the code of a notification.
+    /// Starts a message. `error` is a negative error number, 0, or the code of a notification.
     #[inline]
     pub(crate) fn new(unique: u64, error: i32) -> Self {
         let mut message = Self { head: [0; MAX_HEAD], head_length: 0, tail: SmallVec::new() };

@@ -1,4 +1,4 @@
-//! Encoding of notifications: what the file system says without being asked.
+//! Encoding of notifications, which the file system sends without a request.
 
 use super::error::EncodeError;
 use super::layout::output;
@@ -6,7 +6,7 @@ use super::message::Message;
 use super::name::can_be_sent;
 use zerocopy::IntoBytes;
 
-/// What a file system says about its nodes and names without being asked.
+/// Unsolicited message of a file system about its nodes and names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notification<'a> {
@@ -25,7 +25,8 @@ pub enum Notification<'a> {
         parent: u64,
         /// The name.
         name: &'a [u8],
-        /// Look the name up again before its next use, in place of dropping what is below it (since 7.38).
+        /// Look the name up again before its next use, instead of dropping the tree below it (since
+        /// 7.38).
         expire_only: bool,
     },
     /// A name has been removed; watches of inotify(7) report that.
@@ -48,7 +49,7 @@ pub enum Notification<'a> {
     },
     /// Every cached name is to be looked up again before its next use (since 7.44).
     IncEpoch,
-    /// Unanswered requests are to be sent once more (since 7.40).
+    /// Makes the kernel resend unanswered requests (since 7.40).
     Resend,
     /// Nodes that the kernel should forget where it can (since 7.45).
     Prune {
@@ -108,7 +109,7 @@ impl<'a> Notification<'a> {
     }
 }
 
-/// Returns the length of a name, if the kernel takes it.
+/// Returns the length of a name, if the kernel accepts it.
 fn name_length(name: &[u8]) -> Result<u32, EncodeError> {
     if can_be_sent(name) { Ok(name.len() as u32) } else { Err(EncodeError::Name) }
 }

@@ -1,9 +1,10 @@
 //! Numbers of the operations.
 
-/// Defines the operations, their numbers in `linux/fuse.h`, and what the number alone says about a reply.
+/// Defines the operations, their numbers in `linux/fuse.h`, and the properties of a reply that
+/// follow from the number alone.
 macro_rules! opcodes {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
-        /// The operation that a request asks for.
+        /// The requested operation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u32)]
         #[non_exhaustive]
@@ -13,7 +14,7 @@ macro_rules! opcodes {
             /// Every operation that the codec parses.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// Returns the operation with this number, if the codec knows it.
+            /// Returns the operation with this number, if the codec supports it.
             pub fn from_number(number: u32) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$name),)*
@@ -45,7 +46,7 @@ opcodes! {
     Unlink = 10,
     /// Removes an empty directory.
     Rmdir = 11,
-    /// Renames, replacing what the new name names.
+    /// Renames, replacing the node that has the new name.
     Rename = 12,
     /// Creates a hard link.
     Link = 13,
@@ -57,7 +58,7 @@ opcodes! {
     Write = 16,
     /// Reads totals of the file system.
     Statfs = 17,
-    /// Closes an open file: its last descriptor is gone.
+    /// Closes an open file: its last descriptor was closed.
     Release = 18,
     /// Makes a file durable.
     Fsync = 20,
@@ -71,7 +72,7 @@ opcodes! {
     Removexattr = 24,
     /// One descriptor of an open file is closed.
     Flush = 25,
-    /// Begins a connection.
+    /// Starts a connection.
     Init = 26,
     /// Opens a directory.
     Opendir = 27,
@@ -91,13 +92,13 @@ opcodes! {
     Access = 34,
     /// Creates and opens a file.
     Create = 35,
-    /// Asks for the end of another request.
+    /// Interrupts another request.
     Interrupt = 36,
     /// Ends a connection.
     Destroy = 38,
     /// A device control request.
     Ioctl = 39,
-    /// Asks for the readiness of an open file.
+    /// Queries the readiness of an open file.
     Poll = 40,
     /// Drops references to several inodes.
     BatchForget = 42,
@@ -129,7 +130,8 @@ impl Opcode {
 
     /// Returns whether the kernel waits for a reply.
     ///
-    /// It does not for forgets and interrupts: a reply to one would be taken as the reply to another request.
+    /// It does not for forgets and interrupts: a reply to one would be taken as the reply to
+    /// another request.
     pub fn expects_reply(self) -> bool {
         !matches!(self, Self::Forget | Self::BatchForget | Self::Interrupt)
     }

@@ -1,17 +1,18 @@
 //! The fields of each operation, as the codec hands them out.
 //!
-//! Names and data are borrowed from the bytes of the request. Flags of open(2) and modes have the kernel's values.
+//! Names and data are borrowed from the bytes of the request. Flags of open(2) and modes have the
+//! kernel's values.
 
 use super::attributes::{FileLock, Timestamp};
 use super::flags::{InitFlags, RenameFlags};
 use super::forgets::Forgets;
 
-/// What a request asks for, with its fields. The node that it concerns is in
+/// A requested operation with its fields. The node that it concerns is in
 /// [`RequestHeader::node`](super::RequestHeader::node).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation<'a> {
-    /// Begins the connection. A [`Session`](crate::Session) answers it.
+    /// Starts the connection. A [`Session`](crate::Session) answers it.
     Init(Init),
     /// Looks up `name`; the reply is an entry.
     Lookup {
@@ -27,7 +28,7 @@ pub enum Operation<'a> {
     BatchForget(Forgets<'a>),
     /// Reads attributes.
     Getattr {
-        /// The open file for which fstat(2) was called.
+        /// The open file, if the call was fstat(2).
         handle: Option<u64>,
     },
     /// Changes attributes; the reply is the new attributes.
@@ -38,7 +39,7 @@ pub enum Operation<'a> {
     Symlink {
         /// The name of the link.
         name: &'a [u8],
-        /// What the link leads to.
+        /// Target of the link.
         target: &'a [u8],
     },
     /// Creates a node without opening it; the reply is an entry.
@@ -79,7 +80,7 @@ pub enum Operation<'a> {
         new_parent: u64,
         /// The new name.
         new_name: &'a [u8],
-        /// What happens if the new name exists.
+        /// Treatment of an existing node at the new name.
         flags: RenameFlags,
     },
     /// Creates a hard link in the request's node; the reply is an entry.
@@ -129,7 +130,8 @@ pub enum Operation<'a> {
         /// Room for the value in bytes. ERANGE if it is too little.
         size: u32,
     },
-    /// Lists extended attributes: names, each with a NUL; the reply is data or, if `size` is 0, a size.
+    /// Lists extended attributes: names, each with a NUL; the reply is data or, if `size` is 0, a
+    /// size.
     Listxattr {
         /// Room for the names in bytes. ERANGE if it is too little.
         size: u32,
@@ -168,7 +170,8 @@ pub enum Operation<'a> {
     Setlk {
         /// The lock.
         lock: Lock,
-        /// Wait until the lock can be taken; otherwise EAGAIN. A wait ends early with an interrupt, and EINTR.
+        /// Wait until the lock can be taken; otherwise EAGAIN. A wait ends early with an interrupt,
+        /// and EINTR.
         wait: bool,
     },
     /// Checks permissions.
@@ -178,7 +181,8 @@ pub enum Operation<'a> {
     },
     /// Creates and opens a file; the reply is an entry and a handle.
     Create(Create<'a>),
-    /// Asks for the end of an unanswered request, which is then answered with EINTR; no reply to this one.
+    /// Interrupts an unanswered request, which is then answered with EINTR; the interrupt itself
+    /// has no reply.
     Interrupt {
         /// [`RequestHeader::unique`](super::RequestHeader::unique) of the request that should end.
         unique: u64,
@@ -187,7 +191,8 @@ pub enum Operation<'a> {
     Destroy,
     /// A device control request. ENOTTY is the usual reply.
     Ioctl(Ioctl<'a>),
-    /// Asks for the readiness of an open file. ENOSYS means: always ready, and no more such requests.
+    /// Queries the readiness of an open file. ENOSYS means: always ready, and no more such
+    /// requests.
     Poll(Poll),
     /// Allocates or frees space.
     Fallocate {
@@ -204,7 +209,7 @@ pub enum Operation<'a> {
     Lseek {
         /// The open file.
         handle: u64,
-        /// Where the search begins.
+        /// Start of the search.
         offset: u64,
         /// `SEEK_DATA` (3) or `SEEK_HOLE` (4).
         whence: u32,
@@ -215,16 +220,17 @@ pub enum Operation<'a> {
     Syncfs,
     /// Creates and opens a file without a name in a directory; the reply is an entry and a handle.
     Tmpfile(Tmpfile),
-    /// Reads attributes, with the time of creation. ENOSYS means: no more such requests, GETATTR in their place.
+    /// Reads attributes, with the time of creation. ENOSYS means: no more such requests, GETATTR in
+    /// their place.
     Statx {
-        /// The open file for which statx(2) was called.
+        /// The open file, if statx(2) was called on one.
         handle: Option<u64>,
         /// `AT_STATX_*`.
         flags: u32,
-        /// `STATX_*`: what is wanted.
+        /// `STATX_*`: the requested fields.
         mask: u32,
     },
-    /// An operation that this codec does not know. The reply is ENOSYS.
+    /// An operation that this codec does not support. The reply is ENOSYS.
     Unknown {
         /// Its number.
         opcode: u32,
@@ -242,7 +248,7 @@ pub struct Init {
     pub minor: u32,
     /// Longest read-ahead in bytes.
     pub max_readahead: u32,
-    /// What the kernel offers.
+    /// Features that the kernel offers.
     pub flags: InitFlags,
 }
 
@@ -255,10 +261,10 @@ pub enum SetTime {
     To(Timestamp),
 }
 
-/// Fields of SETATTR: what is `None` does not change.
+/// Fields of SETATTR; `None` leaves an attribute unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Setattr {
-    /// The open file for which the call was made.
+    /// The open file that the call was made on.
     pub handle: Option<u64>,
     /// Type and permissions.
     pub mode: Option<u32>,
@@ -291,7 +297,7 @@ pub struct Read {
     pub size: u32,
     /// Present flags of the open file, of open(2).
     pub flags: u32,
-    /// Owner of locks, if the read is checked against mandatory ones.
+    /// Owner of locks, if the read is checked against mandatory locks.
     pub lock_owner: Option<u64>,
 }
 
@@ -300,16 +306,17 @@ pub struct Read {
 pub struct Write<'a> {
     /// The open file.
     pub handle: u64,
-    /// First byte. With `O_APPEND` in `flags`, the kernel's idea of the end of the file, which may be out of date.
+    /// First byte. With `O_APPEND` in `flags`, the kernel's idea of the end of the file, which may
+    /// be out of date.
     pub offset: u64,
     /// The bytes.
     pub data: &'a [u8],
     /// Present flags of the open file, of open(2).
     pub flags: u32,
-    /// The write comes from the page cache (a shared mapping): `handle` is one that can write, but not certainly the
-    /// caller's, and process and user of the header are not meaningful.
+    /// The write comes from the page cache (a shared mapping): `handle` can write, but need not be
+    /// the caller's, and process and user of the header are not meaningful.
     pub from_cache: bool,
-    /// Owner of locks, if the write is checked against mandatory ones.
+    /// Owner of locks, if the write is checked against mandatory locks.
     pub lock_owner: Option<u64>,
     /// Remove set-user-id and set-group-id.
     pub kill_suid_gid: bool,
@@ -333,7 +340,7 @@ pub struct Release {
 pub struct Readdir {
     /// The open directory.
     pub handle: u64,
-    /// Where to continue: the `next` of the last entry that was taken, or 0.
+    /// Position to continue from: the `next` of the last entry received, or 0.
     pub offset: u64,
     /// Room for entries in bytes.
     pub size: u32,
@@ -350,7 +357,8 @@ pub struct Lock {
     pub owner: u64,
     /// Range and kind.
     pub lock: FileLock,
-    /// The lock is one of flock(2): of the whole file, apart from those of fcntl(2).
+    /// The lock comes from flock(2): it covers the whole file and is independent of locks of
+    /// fcntl(2).
     pub flock: bool,
 }
 
@@ -391,7 +399,7 @@ pub struct Ioctl<'a> {
     pub command: u32,
     /// Its argument.
     pub argument: u64,
-    /// What the caller passes.
+    /// Bytes that the caller passes.
     pub data: &'a [u8],
     /// Room for the answer in bytes.
     pub out_size: u32,
@@ -404,7 +412,7 @@ pub struct Poll {
     pub handle: u64,
     /// Name of the wait in the kernel.
     pub kernel_handle: u64,
-    /// The kernel wants a notification.
+    /// The kernel requests a notification.
     pub schedule_notify: bool,
     /// Events of poll(2).
     pub events: u32,

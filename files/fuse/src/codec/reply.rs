@@ -17,7 +17,7 @@ use super::opcode::Opcode;
 pub struct Opened {
     /// Number that later requests about it carry.
     pub handle: u64,
-    /// How the kernel treats it.
+    /// Treatment by the kernel.
     pub flags: OpenFlags,
 }
 
@@ -36,11 +36,11 @@ pub struct InitReply {
     pub minor: u32,
     /// Longest read-ahead in bytes.
     pub max_readahead: u32,
-    /// What is taken of the kernel's offer.
+    /// Accepted features of the kernel's offer.
     pub flags: InitFlags,
     /// Most requests that no thread waits for, such as read-ahead.
     pub max_background: u16,
-    /// Number of those from which the kernel considers the file system slow.
+    /// Number of background requests at which the kernel considers the file system slow.
     pub congestion_threshold: u16,
     /// Longest write in bytes.
     pub max_write: u32,
@@ -50,11 +50,11 @@ pub struct InitReply {
     pub max_pages: u16,
 }
 
-/// What a file system replies. Data is borrowed, and goes from there to the kernel in one copy.
+/// Reply of a file system. Data is borrowed, and copied once, into the kernel.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Reply<'a> {
-    /// Success, where nothing else is to be said.
+    /// Success without further content.
     Empty,
     /// The operation failed.
     Error(Errno),
@@ -66,9 +66,9 @@ pub enum Reply<'a> {
     Statx {
         /// The attributes.
         attributes: &'a Attributes,
-        /// Time of creation, if it is known.
+        /// Time of creation, if available.
         created: Option<Timestamp>,
-        /// How long they are valid. [`Duration::MAX`] is forever.
+        /// Validity period. [`Duration::MAX`] is forever.
         timeout: Duration,
     },
     /// A file or directory was opened.
@@ -87,13 +87,13 @@ pub enum Reply<'a> {
     XattrSize(u32),
     /// Totals of the file system.
     Statfs(&'a Statfs),
-    /// The lock that excludes the one asked for, or one of kind `F_UNLCK`.
+    /// The conflicting lock, or a lock of kind `F_UNLCK`.
     Lock(FileLock),
-    /// Where data or a hole begins.
+    /// Start of data or a hole.
     Offset(u64),
     /// Events of poll(2).
     Events(u32),
-    /// The connection begins.
+    /// Starts the connection.
     Init(&'a InitReply),
 }
 

@@ -12,17 +12,19 @@ use super::operation::{
     Setattr, Tmpfile, Write,
 };
 
-/// Bit of [`RequestHeader::unique`] in requests that the kernel sends once more.
+/// Bit of [`RequestHeader::unique`] in requests that the kernel resends.
 const RESENT: u64 = 1 << 63;
 
-/// What every request begins with.
+/// Header of every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHeader {
     /// Number of the operation; [`Opcode::from_number`] names it.
     pub opcode: u32,
-    /// Number of the request, which its reply carries. No two unanswered requests have the same one.
+    /// Number of the request, which its reply carries. No two unanswered requests have the same
+    /// one.
     pub unique: u64,
-    /// The node that the request concerns; the directory, if it has a name. 0 where no node is concerned.
+    /// The node that the request concerns; the directory, if it has a name. 0 where no node is
+    /// concerned.
     pub node: u64,
     /// User of the calling thread, for access checks.
     pub uid: u32,
@@ -33,7 +35,8 @@ pub struct RequestHeader {
 }
 
 impl RequestHeader {
-    /// Parses the header alone. A request whose fields cannot be parsed can still be answered with an error.
+    /// Parses the header alone. A request whose fields cannot be parsed can still be answered with
+    /// an error.
     ///
     /// # Errors
     ///
@@ -48,7 +51,7 @@ impl RequestHeader {
         self.unique & RESENT != 0
     }
 
-    /// Returns the number that the request had before it was sent once more.
+    /// Returns the number that the request had before it was resent.
     #[must_use]
     pub fn first_unique(&self) -> u64 {
         self.unique & !RESENT
@@ -72,21 +75,21 @@ impl RequestHeader {
 /// A request of the kernel. Names and data are borrowed from its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What every request begins with.
+    /// Header of every request.
     pub header: RequestHeader,
-    /// What is asked for.
+    /// The requested operation.
     pub operation: Operation<'a>,
 }
 
 impl<'a> Request<'a> {
     /// Parses the bytes of one read of the device.
     ///
-    /// `negotiated` is what both sides agreed on; before INIT, it is empty.
+    /// `negotiated` contains the flags that both sides agreed on; before INIT, it is empty.
     ///
     /// # Errors
     ///
-    /// [`ParseError`], if the bytes are no request. An operation that is not known is no error, but
-    /// [`Operation::Unknown`].
+    /// [`ParseError`], if the bytes are not a request. An unknown operation is not an error, but
+    /// yields [`Operation::Unknown`].
     pub fn parse(bytes: &'a [u8], negotiated: InitFlags) -> Result<Self, ParseError> {
         let (header, wire) = RequestHeader::split(bytes)?;
         if wire.len as usize != bytes.len() {
@@ -207,7 +210,7 @@ fn parse_operation(
         }
         Opcode::Syncfs => Operation::Syncfs,
         Opcode::Tmpfile => {
-            // The kernel sends a name too, "/", which means nothing (fs/fuse/dir.c fuse_tmpfile).
+            // The kernel also sends a name, "/", which has no meaning (fs/fuse/dir.c fuse_tmpfile).
             let input::Create { flags, mode, umask, .. } = body.take()?;
             Operation::Tmpfile(Tmpfile { mode, umask, flags })
         }

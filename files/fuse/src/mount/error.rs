@@ -1,10 +1,10 @@
-//! Errors of mounting: where the fault is, and what to do.
+//! Errors of mounting, with the place of the fault and a remedy.
 
 use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-/// Why nothing was mounted.
+/// Reason why a mount failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
@@ -61,7 +61,7 @@ pub enum MountError {
     HelperRefused {
         /// The mount point.
         path: PathBuf,
-        /// What it said.
+        /// Its output.
         message: String,
     },
     /// `fusermount3` did not pass the device on.
@@ -84,7 +84,7 @@ pub enum UnmountError {
         /// The mount point.
         path: PathBuf,
     },
-    /// Nothing is mounted there, or something else.
+    /// The mount is not there, or another one is.
     #[error("{path} is not mounted")]
     NotMounted {
         /// The mount point.
@@ -111,7 +111,7 @@ pub enum UnmountError {
     HelperRefused {
         /// The mount point.
         path: PathBuf,
-        /// What it said.
+        /// Its output.
         message: String,
     },
 }

@@ -74,7 +74,7 @@ fn receive(socket: &UnixStream) -> Result<OwnedFd, Errno> {
     descriptors.flatten().next().ok_or(Errno::PROTO)
 }
 
-/// Unmounts what `fusermount3` mounted.
+/// Removes a mount made by `fusermount3`.
 pub(crate) fn unmount(path: &Path, lazy: bool) -> Result<(), UnmountError> {
     let output = Command::new(HELPER)
         .args(if lazy { &["-u", "-z", "--"][..] } else { &["-u", "--"] })
@@ -87,7 +87,7 @@ pub(crate) fn unmount(path: &Path, lazy: bool) -> Result<(), UnmountError> {
     }
     let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     let path = path.to_owned();
-    // The one way to learn why: the helper exits with 1 for every reason.
+    // The message is the only indication of the reason: the helper always exits with 1.
     if message.contains("busy") {
         Err(UnmountError::Busy { path })
     } else if message.contains("not found in") || message.contains("Invalid argument") {

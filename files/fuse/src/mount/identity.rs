@@ -1,13 +1,13 @@
-//! The identity of what is mounted at a path.
+//! The identity of a mount at a path.
 
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 use rustix::io::Errno;
 
-/// What is mounted at a path, distinguished from what was mounted there before or will be.
+/// Identity of the mount at a path; distinguishes it from earlier and later mounts there.
 ///
-/// The device number of a FUSE mount is its own: no other has it before it is unmounted.
+/// The device number of a FUSE mount is unique while it is mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MountIdentity {
     major: u32,
@@ -15,8 +15,8 @@ pub(crate) struct MountIdentity {
 }
 
 impl MountIdentity {
-    /// Asks the kernel, without a request to the file system (MOUNT-2): attributes need not be up to date, and the path's
-    /// last component is a mount, which is crossed without a lookup.
+    /// Queries the kernel without a request to the file system (MOUNT-2): attributes need not be up
+    /// to date, and the path's last component is a mount, which is crossed without a lookup.
     pub(crate) fn of(path: &Path) -> Result<Self, Errno> {
         let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
         let found = rustix::fs::statx(CWD, path, flags, StatxFlags::empty())?;

@@ -1,12 +1,12 @@
 //! Mounting and unmounting: by mount(2) with privileges, else by `fusermount3`.
 //!
-//! [`Mount::new`] yields the device, which a [`Session`](crate::Session) serves, and the mount, which ends with
-//! [`Mount::unmount`] or when it is dropped.
+//! [`Mount::new`] yields the device, which a [`Session`](crate::Session) serves, and the mount,
+//! which ends with [`Mount::unmount`] or when it is dropped.
 //!
-//! - **MOUNT-1** A mount that is dropped is detached, and only if it is still the one that was made: a file system that
-//!   was mounted over the same directory later is left alone.
-//! - **MOUNT-2** Neither mounting nor dropping waits for the file system's replies, so that the thread that serves it may
-//!   do both.
+//! - **MOUNT-1** A dropped mount is detached, but only if it is still the original mount: a file
+//!   system that was mounted over the same directory later is left alone.
+//! - **MOUNT-2** Neither mounting nor dropping waits for the file system's replies, so the serving
+//!   thread may do both.
 
 mod direct;
 mod error;

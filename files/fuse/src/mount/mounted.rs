@@ -11,11 +11,11 @@ use super::identity::MountIdentity;
 use super::options::{MountMethod, MountOptions};
 use super::{direct, helper};
 
-/// How to unmount.
+/// Way of unmounting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unmount {
-    /// Only if nothing is in use. The kernel may need replies of the file system for that, so the thread that serves it
-    /// must not call this.
+    /// Only if no file is in use. The kernel may need replies of the file system for that, so the
+    /// serving thread must not call this.
     IfUnused,
     /// The mount disappears from its path at once, and ends when its files are closed.
     Lazy,
@@ -30,13 +30,14 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts at `path` and returns the device, which is non-blocking and not inherited by programs that are executed.
+    /// Mounts at `path` and returns the device, which is non-blocking and not inherited by programs
+    /// that are executed.
     ///
     /// Until the device is read, every access to the mount waits.
     ///
     /// # Errors
     ///
-    /// [`MountError`]; nothing is mounted then.
+    /// [`MountError`]; no mount is left then.
     pub fn new(path: &Path, options: &MountOptions) -> Result<(Self, OwnedFd), MountError> {
         options.check()?;
         // The process may change its working directory before it unmounts.
@@ -64,7 +65,8 @@ impl Mount {
     ///
     /// # Errors
     ///
-    /// [`UnmountError`], with the mount, which still exists unless the error is [`UnmountError::NotMounted`].
+    /// [`UnmountError`], with the mount, which still exists unless the error is
+    /// [`UnmountError::NotMounted`].
     pub fn unmount(mut self, how: Unmount) -> Result<(), (Self, UnmountError)> {
         match self.end(how) {
             Ok(()) => Ok(()),
@@ -91,7 +93,8 @@ impl Mount {
     fn is_ours(&self) -> bool {
         match (self.identity, MountIdentity::of(&self.path)) {
             (Some(mounted), Ok(found)) => mounted == found,
-            // The connection was aborted, or other users have no access: nothing contradicts that it is this mount.
+            // The connection was aborted, or other users have no access: assume that it is this
+            // mount.
             _ => true,
         }
     }
@@ -100,13 +103,13 @@ impl Mount {
 impl Drop for Mount {
     fn drop(&mut self) {
         if self.mounted {
-            // Nothing more can be done about a failure here; `unmount` reports it.
+            // A failure cannot be handled here; `unmount` reports it.
             let _ = self.end(Unmount::Lazy);
         }
     }
 }
 
-/// Unmounts what is mounted at `path`: by umount2(2) and, if that is not permitted, by `fusermount3`.
+/// Removes the mount at `path`: by umount2(2) and, if that is not permitted, by `fusermount3`.
 ///
 /// # Errors
 ///

@@ -1,29 +1,29 @@
-//! What a mount is like, as options in the forms that mount(2) and `fusermount3` take.
+//! Properties of a mount, as options in the forms that mount(2) and `fusermount3` take.
 
 use super::error::MountError;
 
-/// How to mount.
+/// Method of mounting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MountMethod {
     /// By mount(2) and, if that is not permitted, by `fusermount3`.
     #[default]
     Auto,
-    /// By mount(2): as root, or in a user namespace with a mount namespace of its own.
+    /// By mount(2): as root, or in a user namespace with its own mount namespace.
     Direct,
     /// By the set-user-id program `fusermount3`.
     Helper,
 }
 
-/// What a mount is like.
+/// Properties of a mount.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MountOptions {
-    /// How to mount.
+    /// Method of mounting.
     pub method: MountMethod,
-    /// Nothing can be written.
+    /// Mounts read-only.
     pub read_only: bool,
-    /// Users other than the one that mounts have access. For a user without privileges, `/etc/fuse.conf` must have
-    /// `user_allow_other`.
+    /// Users other than the mounting user have access. For a user without privileges,
+    /// `/etc/fuse.conf` must have `user_allow_other`.
     pub allow_other: bool,
     /// The kernel checks permissions against modes. Without it, the file system checks them.
     pub default_permissions: bool,
@@ -36,7 +36,8 @@ pub struct MountOptions {
 }
 
 impl Default for MountOptions {
-    /// Writable, for the user that mounts, permissions checked by the kernel; reads of 1 MiB; type `fuse.apus`.
+    /// Writable, for the user that mounts, permissions checked by the kernel; reads of 1 MiB; type
+    /// `fuse.apus`.
     fn default() -> Self {
         Self {
             method: MountMethod::default(),
@@ -63,7 +64,7 @@ impl MountOptions {
         }
     }
 
-    /// The options that both ways of mounting write alike.
+    /// The options that have the same form in both methods of mounting.
     pub(crate) fn common(&self) -> String {
         let mut options = format!("max_read={}", self.max_read);
         for (set, name) in

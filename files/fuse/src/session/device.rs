@@ -23,14 +23,15 @@ impl Device {
         Ok(Self(fd))
     }
 
-    /// Reads one message; `None` if there is none at present.
+    /// Reads one message; `None` if no message is pending.
     #[inline]
     pub(crate) fn read(&self, buffer: &mut [u8]) -> Result<Option<usize>, Errno> {
         loop {
             match rustix::io::read(&self.0, &mut *buffer) {
                 Ok(length) => return Ok(Some(length)),
                 Err(Errno::AGAIN) => return Ok(None),
-                // ENOENT: the request was withdrawn while it was read (fs/fuse/dev.c fuse_dev_do_read).
+                // ENOENT: the request was withdrawn while it was read (fs/fuse/dev.c
+                // fuse_dev_do_read).
                 Err(Errno::INTR | Errno::NOENT) => {}
                 Err(error) => return Err(error),
             }
@@ -45,9 +46,10 @@ impl Device {
         Ok(())
     }
 
-    /// Sleeps until a message can be read or the connection ends; false after `timeout`, or if a signal came.
+    /// Sleeps until a message can be read or the connection ends; false after `timeout`, or if a
+    /// signal arrived.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool, Errno> {
-        // A timeout beyond what the kernel can count is none.
+        // A timeout beyond the kernel's range means no timeout.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
         match rustix::event::poll(&mut fds, timeout.as_ref()) {

@@ -31,7 +31,8 @@ pub enum ReadError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplyError {
-    /// The request has been answered, or was never read. After an interrupt that is the usual end of the slower reply.
+    /// The request has been answered, or was never read. After an interrupt that is the usual end
+    /// of the slower reply.
     #[error("the request has been answered before")]
     Answered,
     /// The kernel no longer waits: the connection has ended.
@@ -52,10 +53,11 @@ pub enum NotifyError {
     /// The notification cannot be encoded.
     #[error("the notification cannot be encoded: {0}")]
     Encode(EncodeError),
-    /// This kernel does not know the notification, or its arguments are wrong (EINVAL).
+    /// This kernel does not support the notification, or its arguments are wrong (EINVAL).
     #[error("the kernel does not know this notification, or refuses its arguments")]
     Unsupported,
-    /// The kernel refuses for another reason: ENODEV after unmounting, ENOTEMPTY or EBUSY for a deletion.
+    /// The kernel refuses for another reason: ENODEV after unmounting, ENOTEMPTY or EBUSY for a
+    /// deletion.
     #[error("the kernel refuses the notification: {0}")]
     Refused(Errno),
 }

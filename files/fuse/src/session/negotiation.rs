@@ -1,4 +1,4 @@
-//! The beginning of a connection: which version is spoken, and what both sides understand.
+//! Start of a connection: negotiates the version and the supported features.
 
 use super::settings::{PAGE, SessionSettings};
 use crate::codec::{Init, InitFlags, InitReply};
@@ -6,22 +6,22 @@ use crate::codec::{Init, InitFlags, InitReply};
 /// Major version of the protocol.
 pub(crate) const MAJOR: u32 = 7;
 
-/// Latest minor version that the codec knows.
+/// Latest minor version that the codec supports.
 const MINOR: u32 = 45;
 
-/// Earliest minor version that the codec knows: Linux 5.4.
+/// Earliest minor version that the codec supports: Linux 5.4.
 pub(crate) const OLDEST_MINOR: u32 = 31;
 
 /// Pages of the longest request of a kernel that does not negotiate them.
 const DEFAULT_PAGES: u32 = 32;
 
-/// What both sides agreed on.
+/// Parameters that both sides agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Negotiated {
     /// Minor version of the protocol, 31 to 45; the major version is 7.
     pub minor: u32,
-    /// What was taken of what the kernel offered.
+    /// Accepted features of the kernel's offer.
     pub flags: InitFlags,
     /// Longest write in bytes.
     pub max_write: u32,
@@ -29,12 +29,13 @@ pub struct Negotiated {
     pub max_readahead: u32,
 }
 
-/// How INIT is answered.
+/// Answer to INIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The connection begins.
+    /// The connection is established.
     Agreed(InitReply, Negotiated),
-    /// The kernel is newer: it learns the major version of this side and sends another INIT.
+    /// The kernel is newer: the reply tells it the major version of this side, and it sends another
+    /// INIT.
     OtherMajor(InitReply),
     /// The kernel is too old.
     TooOld,

@@ -10,9 +10,10 @@ use crate::codec::Notification;
 
 /// Sends notifications. Cheap to clone; usable in any thread.
 ///
-/// A notification about data or names may wait in the kernel for pages and directories that are locked by operations
-/// under way, that is, for replies. **A thread whose replies others wait for must not send one**: it would wait for
-/// itself. [`Notification::IncEpoch`] and [`Notification::Resend`] do not wait.
+/// A notification about data or names may wait in the kernel for pages and directories that are
+/// locked by operations in progress, that is, for replies. **A thread that sends such replies must
+/// not send notifications**: it would wait for itself. [`Notification::IncEpoch`] and
+/// [`Notification::Resend`] do not wait.
 #[derive(Clone, Debug)]
 pub struct Notifier {
     device: Arc<Device>,
@@ -23,7 +24,8 @@ impl Notifier {
         Self { device }
     }
 
-    /// Sends a notification. Returns whether the kernel knew the node or name; if not, there was nothing to do.
+    /// Sends a notification. Returns whether the kernel had the node or name cached; if not, the
+    /// notification has no effect.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ use super::settings::SessionSettings;
 use super::unanswered::Unanswered;
 use crate::codec::{Init, InitFlags, Opcode, Operation, Reply, Request, RequestHeader};
 
-/// What came of an attempt to read.
+/// Outcome of an attempt to read.
 #[derive(Debug)]
 pub enum ReadOutcome<'b> {
     /// A request for the owner.
@@ -38,11 +38,11 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a session on a mounted device, as [`Mount::new`](crate::Mount::new) returns it.
+    /// Starts a session on a mounted device, as [`Mount::new`](crate::Mount::new) returns it.
     ///
     /// # Errors
     ///
-    /// Those of fcntl(2), if `device` is no device.
+    /// The errors of fcntl(2), if `device` is not a device.
     pub fn new(device: OwnedFd, settings: SessionSettings) -> Result<Self, Errno> {
         Ok(Self {
             device: Arc::new(Device::new(device)?),
@@ -73,12 +73,12 @@ impl Session {
         self.accept(&buffer.bytes()[..length])
     }
 
-    /// Sleeps until there is something to read, at most for `timeout`. Returns false after that time, and when a signal
-    /// arrives.
+    /// Sleeps until a message is readable, for at most `timeout`. Returns false after that time,
+    /// and when a signal arrives.
     ///
     /// # Errors
     ///
-    /// Those of poll(2).
+    /// The errors of poll(2).
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, Errno> {
         self.device.wait(timeout)
     }
@@ -103,10 +103,12 @@ impl Session {
         self.reply(unique, &Reply::Error(error))
     }
 
-    /// Answers every unanswered request with an error, as before an end: their callers no longer wait.
+    /// Answers every unanswered request with an error, as before an end: their callers no longer
+    /// wait.
     pub fn fail_all(&self, error: Errno) {
         for unique in self.unanswered.list() {
-            // Answered by another thread in the meantime, or the connection has ended: either way, no caller waits.
+            // Answered by another thread in the meantime, or the connection has ended: either way,
+            // no caller waits.
             let _ = self.fail(unique, error);
         }
     }
@@ -121,7 +123,7 @@ impl Session {
         self.unanswered.list()
     }
 
-    /// Returns what both sides agreed on, once the first request was read.
+    /// Returns the negotiated parameters, once the first request was read.
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.negotiated.get()
     }
@@ -131,12 +133,12 @@ impl Session {
         self.malformed.load(Ordering::Relaxed)
     }
 
-    /// Returns what sends notifications, from any thread.
+    /// Returns a sender of notifications, for any thread.
     pub fn notifier(&self) -> Notifier {
         Notifier::new(Arc::clone(&self.device))
     }
 
-    /// Handles what the session answers itself, and registers the rest.
+    /// Handles requests that the session answers itself, and registers all others.
     fn accept<'b>(&self, bytes: &'b [u8]) -> Result<ReadOutcome<'b>, ReadError> {
         let flags = self.negotiated.get().map_or(InitFlags::empty(), |agreed| agreed.flags);
         let Ok(request) = Request::parse(bytes, flags) else {
@@ -151,8 +153,9 @@ impl Session {
             }
             Operation::Interrupt { unique } => {
                 if !self.unanswered.contains(unique) {
-                    // Another thread has read the request and not registered it yet, or has just answered it. The kernel
-                    // sends the interrupt once more in the first case, and drops it in the second.
+                    // Another thread has read the request and not registered it yet, or has just
+                    // answered it. The kernel resends the interrupt in the first case, and drops it
+                    // in the second.
                     let _ = self.send(header.unique, header.opcode, &Reply::Error(Errno::AGAIN));
                     return Ok(ReadOutcome::Handled);
                 }
@@ -185,7 +188,7 @@ impl Session {
         };
         match sent {
             Err(ReplyError::Refused(error)) => Err(ReadError::System(error)),
-            _ => Ok(()), // A connection that has ended says so at the next read.
+            _ => Ok(()), // The next read reports that the connection has ended.
         }
     }
 
@@ -198,7 +201,7 @@ impl Session {
         }
     }
 
-    /// Sends a reply, or EIO if the kernel does not take it (FUSE_SESSION-2).
+    /// Sends a reply, or EIO if the kernel does not accept it (FUSE_SESSION-2).
     fn send(&self, unique: u64, opcode: u32, reply: &Reply<'_>) -> Result<(), ReplyError> {
         let failed = match reply.encode(unique, opcode) {
             Ok(message) => match self.device.write(&message) {
@@ -216,8 +219,8 @@ impl Session {
 }
 
 impl AsFd for Session {
-    /// Returns the device, to wait for it together with others. Level-triggered polling is needed: one message is read
-    /// at a time.
+    /// Returns the device, to wait for it together with others. Level-triggered polling is needed:
+    /// one message is read at a time.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }

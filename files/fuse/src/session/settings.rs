@@ -1,34 +1,36 @@
-//! What a session wants of the kernel.
+//! Settings of a session.
 
 use crate::codec::InitFlags;
 
-/// Page of the kernel in bytes, in which the protocol counts the length of requests.
+/// Page size of the kernel in bytes, the unit of the protocol for the length of requests.
 pub(crate) const PAGE: u32 = 4096;
 
-/// What a session wants of the kernel, and its limits.
+/// Features that a session requests of the kernel, and its limits.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct SessionSettings {
     /// Longest write in bytes, from 4 KiB to 1 MiB, a multiple of 4 KiB; other values are rounded.
     pub max_write: u32,
-    /// Longest read-ahead in bytes. The kernel has a limit of its own, 128 KiB unless the administrator changes it.
+    /// Longest read-ahead in bytes. The kernel has its own limit, 128 KiB unless the administrator
+    /// changes it.
     pub max_readahead: u32,
     /// Most requests that no thread waits for, such as read-ahead.
     pub max_background: u16,
-    /// Number of those from which the kernel considers the file system slow.
+    /// Number of background requests at which the kernel considers the file system slow.
     pub congestion_threshold: u16,
     /// Most requests that are unanswered at once.
     pub max_unanswered: usize,
-    /// What is taken of what the kernel offers. Flags of [`InitFlags`] that are never taken are ignored.
+    /// Features accepted if the kernel offers them. Unsupported flags of [`InitFlags`] are ignored.
     pub flags: InitFlags,
 }
 
 impl SessionSettings {
-    /// What is taken by default of what the kernel offers.
+    /// Features accepted by default if the kernel offers them.
     ///
-    /// Cached data and names change only by notification or after their time, so the file system must notify. The
-    /// kernel writes through: a reply to WRITE is what write(2) returns. Locks, truncation by OPEN, and the removal of
-    /// set-user-id (where a request says so) are the file system's.
+    /// Cached data and names change only by notification or after their time, so the file system
+    /// must notify. The kernel writes through: the reply to WRITE becomes the result of write(2).
+    /// The file system implements locks, truncation by OPEN, and the removal of set-user-id (where
+    /// a request demands it).
     pub const FLAGS: InitFlags = InitFlags::ASYNC_READ
         .union(InitFlags::POSIX_LOCKS)
         .union(InitFlags::FLOCK_LOCKS)
@@ -48,7 +50,8 @@ impl SessionSettings {
         .union(InitFlags::HAS_EXPIRE_ONLY)
         .union(InitFlags::HAS_RESEND);
 
-    /// What this crate never takes, because the codec or the session cannot serve it.
+    /// Features that this crate never accepts, because the codec or the session does not support
+    /// them.
     pub(crate) const NEVER: InitFlags = InitFlags::EXPORT_SUPPORT
         .union(InitFlags::WRITEBACK_CACHE)
         .union(InitFlags::NO_OPEN_SUPPORT)
@@ -69,7 +72,8 @@ impl SessionSettings {
 }
 
 impl Default for SessionSettings {
-    /// Writes of 1 MiB, 64 background requests, 65,536 unanswered requests, and [`SessionSettings::FLAGS`].
+    /// Writes of 1 MiB, 64 background requests, 65,536 unanswered requests, and
+    /// [`SessionSettings::FLAGS`].
     fn default() -> Self {
         Self {
             max_write: 1 << 20,

@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::codec::RequestHeader;
 
-/// Requests that were read and are not answered, by their numbers, with their operations. At most `limit` (FUSE_SESSION-4).
+/// Requests that were read and are not answered, by their numbers, with their operations. At most
+/// `limit` (FUSE_SESSION-4).
 #[derive(Debug)]
 pub(crate) struct Unanswered {
     requests: Mutex<HashMap<u64, u32>>,
@@ -17,7 +18,7 @@ impl Unanswered {
         Self { requests: Mutex::default(), limit }
     }
 
-    /// Adds a request; false if there are too many. A request that is sent once more replaces the earlier one.
+    /// Adds a request; false if there are too many. A resent request replaces the earlier one.
     pub(crate) fn add(&self, header: &RequestHeader) -> bool {
         let mut requests = self.lock();
         if header.is_resent() {
@@ -46,7 +47,7 @@ impl Unanswered {
         list
     }
 
-    /// Every state of the map between two calls is valid, so that of a thread that panicked is, too.
+    /// Every state of the map between two calls is valid, so the state after a panic is valid, too.
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, u32>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }

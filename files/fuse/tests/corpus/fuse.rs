@@ -1,4 +1,4 @@
-//! What holds for any bytes that are parsed as a request.
+//! Properties that hold for arbitrary bytes parsed as a request.
 
 use apus_fuse::codec::{InitFlags, Opcode, Operation, Request, RequestHeader, is_component};
 

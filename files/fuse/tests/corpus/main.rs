@@ -1,7 +1,7 @@
 //! Replay of the fuzzer's findings, and bytes that a property test draws.
 //!
-//! The body of the fuzz target is here, so that plain `cargo test` runs it; `fuzz/` at the root of the repository feeds
-//! it with new inputs.
+//! The body of the fuzz target is here, so that plain `cargo test` runs it; `fuzz/` at the root of
+//! the repository feeds it with new inputs.
 
 mod fuse;
 #[path = "../../../../fuzz/mutate.rs"]

@@ -1,4 +1,4 @@
-//! What ordinary programs do with files.
+//! File operations of ordinary programs.
 
 use crate::world::World;
 use apus_fuse::{MountOptions, SessionSettings, Unmount, UnmountError};
@@ -145,7 +145,8 @@ fn locks_exclude_and_a_waiter_gets_its_lock() {
     world.until(|session, _| !session.unanswered().is_empty());
     rustix::fs::flock(&one, FlockOperation::Unlock).unwrap();
     waiter.join().unwrap();
-    // Locks of fcntl(2) are those of processes: this one does not exclude itself, and closing releases them.
+    // Locks of fcntl(2) belong to the process: this one does not conflict with itself, and closing
+    // releases them.
     rustix::fs::fcntl_lock(&one, FlockOperation::NonBlockingLockExclusive).unwrap();
     rustix::fs::fcntl_lock(&one, FlockOperation::Unlock).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Requests that do not end by themselves, and callers that are killed.
+//! Requests that end only when interrupted, and callers that are killed.
 
 use crate::world::World;
 use apus_fuse::{Errno, ReplyError};

@@ -1,4 +1,4 @@
-//! What the kernel caches, and forgets on notice.
+//! The kernel's caches, and their invalidation by notifications.
 
 use crate::nodes::Content;
 use crate::world::{World, uncached};

@@ -20,7 +20,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Mounts; `None`, with a line that says why, if that is not possible here.
+    /// Mounts; prints the reason and returns `None` if that is not possible here.
     pub(crate) fn new() -> Option<Self> {
         Self::with(&MountOptions::default(), Server::default(), SessionSettings::default())
     }

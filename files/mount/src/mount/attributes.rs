@@ -5,8 +5,8 @@ use apus_fs_core::wire;
 use apus_fuse::Errno;
 use apus_fuse::codec::{Attributes, Entry, Statfs, Timestamp};
 
-/// Preferred length of reads and writes. Chosen by us: C libraries allocate a buffer of this size for each open file, and
-/// programs that copy use larger ones of their own.
+/// Preferred length of reads and writes. Chosen by us: C libraries allocate a buffer of this size
+/// for each open file, and programs that copy allocate larger ones themselves.
 const BLOCK_SIZE: u32 = 4096;
 
 /// Longest name in bytes.
@@ -29,7 +29,7 @@ pub(super) fn type_bits(kind: wire::NodeKind) -> u32 {
     KINDS.iter().find(|(known, _)| *known == kind).map_or(S_IFREG, |(_, bits)| *bits)
 }
 
-/// Returns what the type bits of a mode say.
+/// Returns the kind of node that the type bits of a mode encode.
 pub(super) fn kind(mode: u32) -> Option<wire::NodeKind> {
     KINDS.iter().find(|(_, bits)| *bits == mode & S_IFMT).map(|(kind, _)| *kind)
 }
@@ -54,7 +54,8 @@ pub(super) fn attributes(node: wire::Ino, from: &wire::Attributes) -> Attributes
         links: from.links,
         uid: from.uid,
         gid: from.gid,
-        // The kernel's packing of devices has 32 bits (`new_encode_dev`), and the one of C libraries begins like it.
+        // The kernel's packing of devices has 32 bits (`new_encode_dev`); the packing of C
+        // libraries has the same low bits.
         device: from.device as u32,
         block_size: BLOCK_SIZE,
     }
@@ -84,7 +85,8 @@ pub(super) fn statfs(from: &wire::SpaceStatus) -> Statfs {
     }
 }
 
-/// Returns an error for the kernel. What is no error number of the kernel becomes EIO: it would refuse the reply.
+/// Converts an error for the kernel. A number that the kernel does not define becomes EIO: it would
+/// refuse the reply.
 pub(super) fn errno(error: wire::Errno) -> Errno {
     match error.0 {
         1..=511 => Errno::from_raw_os_error(error.0.into()),

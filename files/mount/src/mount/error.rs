@@ -6,7 +6,7 @@ use std::time::Duration;
 use apus::{BindError, Closed};
 use apus_fuse::{Errno, MountError, ReadError};
 
-/// Why nothing is mounted, or not any more.
+/// Reason why a mount failed or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountFailure {
@@ -27,7 +27,7 @@ pub enum MountFailure {
     Bind {
         /// The server.
         server: SocketAddr,
-        /// What happened.
+        /// The cause.
         source: BindError,
     },
     /// The server does not respond.
@@ -35,9 +35,9 @@ pub enum MountFailure {
     Silent {
         /// The server.
         server: SocketAddr,
-        /// How long it had time.
+        /// Time that it had.
         waited: Duration,
-        /// What the client has noticed meanwhile.
+        /// Warnings that the client collected meanwhile.
         warnings: Vec<String>,
     },
     /// The server refuses the client.
@@ -47,19 +47,19 @@ pub enum MountFailure {
         server: SocketAddr,
         /// The error that applications would get.
         source: Errno,
-        /// What the client has noticed meanwhile.
+        /// Warnings that the client collected meanwhile.
         warnings: Vec<String>,
     },
     /// The network cannot be used any more.
     #[error("call the server: {source}")]
     Network {
-        /// What happened.
+        /// The cause.
         source: Closed,
     },
     /// The system grants no thread, descriptor or random number.
     #[error("{operation}: {source}")]
     System {
-        /// What was attempted.
+        /// The operation that failed.
         operation: &'static str,
         /// The system's error.
         source: std::io::Error,

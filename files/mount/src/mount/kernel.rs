@@ -20,17 +20,18 @@ use super::replies::{self, Shape};
 use super::settings::MountSettings;
 use crate::stations;
 
-/// Requests that are read before the network is polled. Chosen by us: more than one thread has under way, and 64 times 10 µs
-/// are short beside a call.
+/// Requests read before the network is polled. Chosen by us: more than one thread has outstanding,
+/// and 64 times 10 µs are short compared with a call.
 const BURST: usize = 64;
 
-/// The version of the protocol from which the kernel can be asked to look up all names again.
+/// First version of the protocol in which the kernel can be made to look up all names again.
 const DROPS_NAMES: u32 = 44;
 
-/// Operations of this process itself have odd numbers: those of the kernel's requests are even (`FUSE_REQ_ID_STEP`).
+/// Operations of this process itself have odd numbers: the numbers of the kernel's requests are
+/// even (`FUSE_REQ_ID_STEP`).
 pub(super) const OWN_OPERATION: OpToken = OpToken(1);
 
-/// The caller of what the kernel asks for on its own behalf.
+/// The caller of requests that the kernel makes on its own behalf.
 pub(super) const NO_CALLER: Caller = Caller { uid: 0, gid: 0 };
 
 /// A mounted directory, and the requests of the kernel that are unanswered.
@@ -43,7 +44,7 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// Mounts, and agrees with the kernel on what both understand.
+    /// Mounts, and negotiates the protocol with the kernel.
     ///
     /// # Errors
     ///
@@ -55,10 +56,12 @@ impl Kernel {
         options.fs_name.clone_from(&settings.source);
         let (mount, device) = Mount::new(&settings.path, &options)?;
         let mut wanted = SessionSettings::default();
-        // See `notifications`: pages that the kernel has not dropped yet are not used after a change.
+        // See `notifications`: pages that the kernel has not dropped yet are not used after a
+        // change.
         wanted.flags.remove(InitFlags::EXPLICIT_INVAL_DATA);
         wanted.flags.insert(InitFlags::AUTO_INVAL_DATA);
-        // Files that are open for writing bypass the kernel's cache, and can be mapped all the same.
+        // Files that are open for writing bypass the kernel's cache, and can be mapped all the
+        // same.
         wanted.flags.insert(InitFlags::DIRECT_IO_ALLOW_MMAP);
         let session =
             Session::new(device, wanted).map_err(|source| MountFailure::Session { source })?;
@@ -79,12 +82,12 @@ impl Kernel {
         self.mount.as_ref().map(Mount::path)
     }
 
-    /// Returns whether the kernel can be asked to look up all names again.
+    /// Returns whether the kernel can be made to look up all names again.
     pub(super) fn drops_names(&self) -> bool {
         self.session.negotiated().is_some_and(|agreed| agreed.minor >= DROPS_NAMES)
     }
 
-    /// Returns what sends notifications.
+    /// Returns a sender of notifications.
     pub(super) fn notifier(&self) -> Notifier {
         self.session.notifier()
     }
@@ -102,7 +105,7 @@ impl Kernel {
                 ReadOutcome::Handled => {}
                 ReadOutcome::Request(request) => {
                     let unique = request.header.unique;
-                    // A reply that comes after the end of the connection is no error of the mount.
+                    // A reply after the end of the connection is not an error of the mount.
                     match begin(client, clock, shapes, &request) {
                         Begun::Later => {}
                         Begun::Answered(Ok(())) => {
@@ -146,13 +149,15 @@ impl Kernel {
     /// Removes the mount from its path. Files that are open stay so while this side serves them.
     pub(super) fn detach(&mut self) {
         let Some(mount) = self.mount.take() else { return };
-        // If it is gone already, there is nothing to do; and any other failure is that of the administrator.
+        // If the mount is already gone, no action is needed; any other failure is left to the
+        // administrator.
         let _ = mount.unmount(Unmount::Lazy);
     }
 }
 
 impl Drop for Kernel {
-    /// Answers what is unanswered (FSRUN-2): a notification that waits for a reply would keep the process from ending.
+    /// Answers all unanswered requests (FSRUN-2): a notification that waits for a reply would keep
+    /// the process from ending.
     fn drop(&mut self) {
         self.detach();
         self.session.fail_all(Errno::NOTCONN);
@@ -165,9 +170,9 @@ impl AsFd for Kernel {
     }
 }
 
-/// What became of a request.
+/// Outcome of starting a request.
 enum Begun {
-    /// The reply comes later, or never.
+    /// The reply follows later, or never.
     Later,
     /// This is the reply.
     Answered(Result<(), Errno>),

@@ -1,20 +1,20 @@
 //! The kernel's own read-ahead of a mount.
 //!
-//! The kernel takes the smaller one of what a file system offers and of its own limit, 128 KiB. The limit of one mount can be raised
-//! in sysfs by root. It decides how long the requests of a reader in sequence are, not how much is under way: that is the client
-//! core's (`read_ahead.rs` there).
+//! The kernel uses the smaller of the file system's offer and its own limit, 128 KiB. Root can
+//! raise the limit of one mount in sysfs. It determines the length of a sequential reader's
+//! requests, not the amount in flight, which the client core controls (`read_ahead.rs` there).
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The limit in KiB. Rationale: long enough that requests cost little beside their bytes; a program that has mapped a file reads as much
-/// around each page that it touches.
+/// The limit in KiB. Rationale: long enough that requests cost little compared with their bytes; a
+/// program that has mapped a file reads this amount around each page that it touches.
 const LIMIT: &str = "512";
 
-/// Raises the limit of a mount. Does nothing if that is not permitted.
+/// Raises the limit of a mount. Has no effect if that is not permitted.
 pub(super) fn raise(path: &Path) {
-    // Not stat(2): it could ask the file system, which serves nothing yet.
+    // Not stat(2): it could send a request to the file system, which serves none yet.
     let Ok(mounts) = fs::read("/proc/self/mountinfo") else { return };
     let Some(device) = device(&mounts, path) else { return };
     let limit = format!("/sys/class/bdi/{device}/read_ahead_kb");
@@ -22,7 +22,8 @@ pub(super) fn raise(path: &Path) {
     let _ = fs::write(limit, LIMIT);
 }
 
-/// Returns the number of the device that is mounted at a path, on top of others. Source: proc_pid_mountinfo(5).
+/// Returns the number of the device that is mounted at a path, on top of others. Source:
+/// proc_pid_mountinfo(5).
 fn device<'a>(mounts: &'a [u8], path: &Path) -> Option<&'a str> {
     let path = escape(path.as_os_str().as_bytes());
     let mut mounts = mounts.split(|byte| *byte == b'\n').filter_map(|line| {

@@ -1,6 +1,7 @@
-//! Lost changes: what can never reach the server is kept as files on this host, where the user finds it (FS-14).
+//! Lost changes: changes that can never reach the server are kept as files on this host, where the
+//! user finds them (FS-14).
 //!
-//! Each loss has a directory of its own, which only the user of the mount can read:
+//! Each loss gets a separate directory, which only the user of the mount can read:
 //!
 //! ```text
 //! 2026-11-25T23:59:01Z-mnt-shared/
@@ -27,7 +28,7 @@ const MOST_TRIES: u32 = 100;
 ///
 /// # Errors
 ///
-/// The system's: what was written until then remains.
+/// The error of the system; the files written before it remain.
 pub(super) fn keep(folder: &Path, mount: &Path, lost: &LostChanges) -> io::Result<PathBuf> {
     private().recursive(true).create(folder)?;
     if folder.symlink_metadata()?.uid() != rustix::process::geteuid().as_raw() {
@@ -44,7 +45,8 @@ pub(super) fn keep(folder: &Path, mount: &Path, lost: &LostChanges) -> io::Resul
     )?;
     for change in &lost.changes {
         writeln!(text, "{}", Described { change, lost })?;
-        // A write that this file system cannot hold, at a position too large for it, does not keep the others from being kept.
+        // A write that this file system cannot hold, at a position too large for it, does not keep
+        // the others from being kept.
         if let Record::Write { file, offset, .. } = &change.record
             && let Err(error) = keep_bytes(&kept, file.ino, *offset, &change.data, lost)
         {
@@ -79,7 +81,7 @@ fn new_directory(folder: &Path, mount: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Writes bytes to the file that stands for a node.
+/// Writes bytes to the file that represents a node.
 fn keep_bytes(
     kept: &Path,
     node: Ino,
@@ -97,7 +99,7 @@ fn open_node(kept: &Path, node: Ino, lost: &LostChanges) -> io::Result<File> {
     if let Some(path) = lost.paths.get(&node).filter(|path| !path.is_empty()) {
         let names = path.iter().map(|name| std::ffi::OsStr::from_bytes(name.as_bytes()));
         let path = names.fold(kept.join("files"), |path, name| path.join(name));
-        // A path that is too long, or leads through what is a file here, because names have moved.
+        // The path is too long, or leads through a file here, because names have moved.
         if let Some(above) = path.parent()
             && private().recursive(true).create(above).is_ok()
             && let Ok(file) = create(&path)

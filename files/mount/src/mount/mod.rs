@@ -4,7 +4,7 @@
 //!   kernel ── Kernel ─ operations ─▶ ┌────────┐ ◀─ Network ══ server
 //!                    ◀─ replies ──── │ Client │ ──▶
 //!   kernel ◀─ Notifications ◀─────── └────────┘
-//!             (a thread of its own)      ▲ Mailbox: other threads
+//!             (a separate thread)        ▲ Mailbox: other threads
 //! ```
 
 mod attributes;

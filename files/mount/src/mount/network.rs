@@ -18,13 +18,15 @@ use crate::stations;
 /// Messages that are received before the kernel is served again.
 const BURST: usize = 64;
 
-/// How soon a call that found no room is sent again, if nothing else happens. Room comes with the end of other calls.
+/// Interval after which a call that found no room is sent again, if no event occurs earlier. The
+/// end of other calls makes room.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// Callbacks that wait for the client. Chosen by us: a server has fewer under way, and any other host may send some.
+/// Maximum number of callbacks that wait for the client. Chosen by us: a server has fewer
+/// outstanding, and any other host may send some.
 const MAX_CALLBACKS: usize = 1024;
 
-/// An endpoint, and what is under way.
+/// An endpoint, and its outstanding calls and callbacks.
 pub(super) struct Network {
     endpoint: Endpoint,
     server: SocketAddr,
@@ -88,8 +90,8 @@ impl Network {
         Ok(true)
     }
 
-    /// Sleeps until a message comes, which is handed to the core, until a companion is readable, or until `timeout` has
-    /// passed.
+    /// Sleeps until a message arrives, which is handed to the core, until a companion is readable,
+    /// or until `timeout` has passed.
     ///
     /// # Errors
     ///
@@ -133,26 +135,27 @@ impl Network {
         client.handle_callback(clock, callback, message);
     }
 
-    /// Returns whether a callback may be the server's. A server on this host that listens on all addresses may call from any
-    /// of them.
+    /// Returns whether a callback may be the server's. A server on this host that listens on all
+    /// addresses may call from any of them.
     fn is_server(&self, peer: SocketAddr) -> bool {
         let (from, server) = (peer.ip().to_canonical(), self.server.ip().to_canonical());
         peer.port() == self.server.port()
             && (from == server || from.is_loopback() || from.is_unspecified())
     }
 
-    /// Calls the server, as soon as there is room.
+    /// Calls the server as soon as room is available.
     pub(super) fn call(&mut self, call: ClientCall, header: Bytes, payload: Vec<Bytes>) {
         self.outstanding.insert(call);
         let message = Payload::from_iter(std::iter::once(header).chain(payload));
         self.unsent.push_back((call, message));
     }
 
-    /// Sends what there is room for, in order. Returns whether a call has failed.
+    /// Sends calls in order while there is room. Returns whether a call has failed.
     pub(super) fn send(&mut self, client: &mut Client, clock: &Clock) -> bool {
         while let Some((call, message)) = self.unsent.pop_front() {
-            // Every request may be repeated: batches have numbers, and everything else says what is to be, not what changes.
-            // The call ends when the server does or becomes unreachable: one for a lock may wait for long.
+            // Every request may be repeated: batches have numbers, and all other requests state the
+            // target, not the change. The call ends when the server ends or becomes unreachable: a
+            // call for a lock may wait for long.
             let options = CallOptions::new().no_wait(true).idempotent(true).timeout(Duration::MAX);
             match self.endpoint.send_with(self.server, message.clone(), call.0, options) {
                 Ok(_) => {}

@@ -1,13 +1,16 @@
-//! Notifications of the kernel, from two threads that do nothing else.
+//! Notifications of the kernel, sent by two dedicated threads.
 //!
-//! A client gives a lease back when the kernel uses nothing any more that it has cached under it. The kernel cannot be asked
-//! to drop pages for that: it would wait for pages that are locked by reads and writes under way, these wait for a lease, and
-//! that lease is given to this client only after it has given the first one back. Two mounts that append to one file would wait
-//! for each other until the server ends a session.
+//! A client returns a lease when the kernel no longer uses any state cached under it. Making the
+//! kernel drop pages first would deadlock: it would wait for pages that are locked by reads and
+//! writes in progress, these wait for a lease, and that lease is granted to this client only after
+//! it has returned the first one. Two mounts that append to one file would wait for each other
+//! until the server ends a session.
 //!
-//! So the kernel is asked to forget the attributes, which never waits. It then asks for them before each use of its pages, and
-//! drops the pages if time of modification or size have changed (`AUTO_INVAL_DATA`, fs/fuse/inode.c `fuse_change_attributes`). The
-//! pages are dropped in addition, by a second thread, which may wait: programs that have mapped the file ask for no attributes.
+//! So the kernel is made to forget the attributes, which never waits. It then requests them before
+//! each use of its pages, and drops the pages if time of modification or size have changed
+//! (`AUTO_INVAL_DATA`, fs/fuse/inode.c `fuse_change_attributes`). The pages are dropped in
+//! addition, by a second thread, which may wait: programs that have mapped the file do not query
+//! attributes.
 
 use std::io;
 use std::sync::Arc;
@@ -20,14 +23,15 @@ use apus_fuse::codec::Notification;
 
 use crate::mailbox::Mailbox;
 
-/// What is to be forgotten, and its name.
+/// Items to forget, and the token of the notification.
 type Order = (NotifyToken, Vec<Invalidation>);
 
-/// Nodes whose pages wait to be dropped. Beyond that, new ones are left to the attributes: a hundred thousand nodes are recalled
-/// at once when a session ends.
+/// Maximum number of nodes whose pages wait to be dropped. Beyond that, further nodes rely on the
+/// attributes alone: a hundred thousand nodes are recalled at once when a session ends.
 const MOST_NODES: usize = 1 << 16;
 
-/// The threads' orders. They end when this is dropped, and when the notification that they send has ended.
+/// The threads' orders. They end when this is dropped, and when the notification that they send has
+/// ended.
 #[derive(Debug)]
 pub(super) struct Notifications(Sender<Order>);
 
@@ -68,7 +72,8 @@ fn carry_out<T: From<NotifyToken>>(
 ) {
     while let Ok((token, items)) = orders.recv() {
         for item in items {
-            // What the kernel does not know, it has not cached; and after the end of the connection it has nothing cached.
+            // An item unknown to the kernel is not cached, and after the end of the connection its
+            // cache is empty.
             let _ = notifier.send(&forget(&item));
             if let Invalidation::Node { node, data: true } = item {
                 let _ = pages.send(node.0);
@@ -92,7 +97,7 @@ fn forget(item: &Invalidation) -> Notification<'static> {
 
 fn drop_pages(nodes: &Receiver<u64>, notifier: &Notifier) {
     while let Ok(first) = nodes.recv() {
-        // While this thread waited, many nodes may have come, and some of them often.
+        // While this thread waited, many nodes may have been queued, some of them repeatedly.
         let mut all: Vec<u64> = std::iter::once(first).chain(nodes.try_iter()).collect();
         all.sort_unstable();
         all.dedup();

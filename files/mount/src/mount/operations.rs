@@ -20,19 +20,20 @@ const O_APPEND: u32 = 0o2000;
 const XATTR_CREATE: u32 = 1;
 const XATTR_REPLACE: u32 = 2;
 
-/// Bytes of the shortest entry of a directory, and of its attributes (`struct fuse_dirent`, `struct fuse_entry_out`).
+/// Bytes of the shortest entry of a directory, and of its attributes (`struct fuse_dirent`,
+/// `struct fuse_entry_out`).
 const SHORTEST_ENTRY: usize = 32;
 const ENTRY_ATTRIBUTES: usize = 128;
 
 /// End of a file as the kernel has it in a lock (`OFFSET_MAX`).
 const LOCK_END: u64 = i64::MAX as u64;
 
-/// What is done with a request.
+/// Handling of a request.
 #[derive(Debug)]
 pub(super) enum Task<'a> {
-    /// The core is asked; its reply is sent in this shape.
+    /// The operation is submitted to the core; its reply is sent in this shape.
     Submit(Operation, Shape),
-    /// References are dropped, and nothing is replied.
+    /// References are dropped, without a reply.
     Forget(codec::Forgets<'a>),
     /// An operation is to end.
     Interrupt(u64),
@@ -40,11 +41,11 @@ pub(super) enum Task<'a> {
     Done,
 }
 
-/// Returns what is done with a request that concerns `node`.
+/// Decides how to handle a request that concerns `node`.
 ///
 /// # Errors
 ///
-/// The reply, for what cannot be asked of the core.
+/// The reply, for requests that the core does not handle.
 pub(super) fn task<'a>(node: u64, request: &Request<'a>) -> Result<Task<'a>, Errno> {
     let node = Ino(node);
     let place = |name: &[u8]| Ok::<_, Errno>(Place { directory: node, name: self::name(name)? });

@@ -34,26 +34,29 @@ use crate::stations;
 use crate::status::{Role, Status, StatusService};
 use crate::time_slice;
 
-/// Time for the server to learn that the mount has ended. Chosen by us: if it does not, the session ends with its term.
+/// Time for the message to the server that the mount has ended. Chosen by us: if it is lost, the
+/// session ends with its term.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Time after which a person learns why a mount has not ended.
+/// Time after which the mount reports why it has not ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Time for the owner to answer a question about its state. Clients of [`crate::status`] wait longer.
+/// Time for the owner to answer a question about its state. Clients of [`crate::status`] wait
+/// longer.
 const STATUS_TIME: Duration = Duration::from_secs(2);
 
-/// Warnings that are kept until the mount is usable. The last one is a part of the error if it never is.
+/// Warnings that are kept until the mount is usable. The last one is a part of the error if it
+/// never is.
 const MOST_WARNINGS: usize = 16;
 
-/// What other threads want of the owner.
+/// Request of another thread to the owner.
 #[derive(Debug)]
 enum Letter {
     Stop,
     Notified(NotifyToken),
     Status(SyncSender<ClientStatus>),
     Metrics(SyncSender<ClientMetrics>),
-    /// Lost changes are kept, or not; a line that says so.
+    /// Lost changes were kept, or could not be; contains the line to report.
     Kept(String),
 }
 
@@ -87,7 +90,7 @@ pub struct Mounted {
     mailbox: Arc<Mailbox<Letter>>,
     idleness: Idleness,
     report: Report,
-    /// What the client has noticed before it was usable.
+    /// Warnings that the client collected before it was usable.
     warnings: Vec<String>,
     /// Reply to [`OWN_OPERATION`].
     own_reply: Option<Result<Reply, Errno>>,
@@ -107,10 +110,10 @@ impl Mounted {
     ///
     /// # Errors
     ///
-    /// [`MountFailure`]; nothing is mounted then.
+    /// [`MountFailure`]; no mount is left then.
     pub fn new(settings: &MountSettings, report: Report) -> Result<Self, MountFailure> {
         let system = |operation| move |source| MountFailure::System { operation, source };
-        // A system that refuses it only answers later beside busy threads.
+        // If the system refuses it, answers are merely later while other threads are busy.
         let _ = time_slice::shorten();
         let mailbox = Arc::new(Mailbox::new().map_err(system("create an event descriptor"))?);
         let network = Network::open(settings)?;
@@ -160,16 +163,18 @@ impl Mounted {
         &self.path
     }
 
-    /// Returns what ends the mount from another thread.
+    /// Returns a handle that ends the mount from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(self.mailbox.clone())
     }
 
-    /// Serves until the file system is unmounted or stopped, and all changes are at the server (FSRUN-4).
+    /// Serves until the file system is unmounted or stopped, and all changes are at the server
+    /// (FSRUN-4).
     ///
     /// # Errors
     ///
-    /// [`MountFailure`]: the kernel or the network fails. What was not at the server is lost.
+    /// [`MountFailure`]: the kernel or the network fails. Changes that were not at the server are
+    /// lost.
     pub fn run(mut self) -> Result<(), MountFailure> {
         while self.kernel.is_some() && !self.is_stopping {
             self.turn(None)?;
@@ -178,7 +183,7 @@ impl Mounted {
         self.leave()
     }
 
-    /// Waits until the server has said what the root is like.
+    /// Waits until the server has sent the attributes of the root.
     fn greet(&mut self, limit: Duration) -> Result<(), MountFailure> {
         let began = now();
         let deadline = began + limit;
@@ -245,19 +250,20 @@ impl Mounted {
             self.turn(Some(deadline))?;
         }
         for writer in std::mem::take(&mut self.writers) {
-            // A thread that has panicked has said so.
+            // A panic of the thread has been reported already.
             let _ = writer.join();
         }
         self.read_letters();
         Ok(())
     }
 
-    /// One round: serves the kernel and the network, and sleeps, until `limit` at most, if there was nothing to do.
+    /// One round: serves the kernel and the network, and sleeps for at most `limit` if there was no
+    /// work.
     fn turn(&mut self, limit: Option<Duration>) -> Result<(), MountFailure> {
         let network = |source| MountFailure::Network { source };
         let clock = clock();
         let mut worked = self.serve_kernel()?;
-        // Calls of programs that wait leave before what has arrived for others is handed out.
+        // Send the calls of waiting programs before handing out messages that arrived for others.
         worked |= self.carry_out();
         worked |= self.reply_bulk(&clock);
         worked |= self.network.receive(&mut self.client, &clock).map_err(network)?;
@@ -306,7 +312,7 @@ impl Mounted {
                 Letter::Stop => self.is_stopping = true,
                 Letter::Kept(line) => (self.report)(&line),
                 Letter::Notified(token) => self.client.notified(&clock(), token),
-                // The thread that asked may have given up.
+                // The requesting thread may have given up.
                 Letter::Status(sender) => drop(sender.try_send(self.client.status())),
                 Letter::Metrics(sender) => drop(sender.try_send(self.client.metrics())),
             }
@@ -321,7 +327,7 @@ impl Mounted {
         true
     }
 
-    /// Carries out what the core wants done. Returns whether there was anything.
+    /// Carries out the core's requests. Returns whether there were any.
     fn carry_out(&mut self) -> bool {
         let mut any = false;
         let clock = clock();
@@ -330,7 +336,7 @@ impl Mounted {
                 any = true;
                 self.carry_out_one(&clock, effect);
             }
-            // A call that fails at once may have effects of its own.
+            // A call that fails at once may cause further effects.
             if !self.network.send(&mut self.client, &clock) {
                 return any;
             }
@@ -356,7 +362,7 @@ impl Mounted {
             ClientEffect::Invalidate { notification, items } => {
                 let thread = self.notifications.as_ref();
                 if !thread.is_some_and(|thread| thread.send(notification, items)) {
-                    // A kernel that is not connected has nothing cached.
+                    // A kernel that is not connected has an empty cache.
                     self.client.notified(clock, notification);
                 }
             }
@@ -368,7 +374,8 @@ impl Mounted {
         }
     }
 
-    /// Keeps lost changes where a person finds them. In a thread, for the disk may be slow, or a directory of this very mount.
+    /// Keeps lost changes where a person finds them. In a thread, for the disk may be slow, or a
+    /// directory of this very mount.
     fn keep(&mut self, lost: LostChanges) {
         let (folder, mount) = (self.lost_changes.clone(), self.path.clone());
         let mailbox = self.mailbox.clone();

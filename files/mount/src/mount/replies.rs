@@ -19,7 +19,7 @@ const F_UNLCK: u32 = 2;
 /// The form of a reply, as far as its request decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// The reply says what it is.
+    /// The reply determines its form.
     Plain,
     /// Attributes with the time of creation.
     Statx,
@@ -30,27 +30,26 @@ pub(super) enum Shape {
     },
     /// A directory is opened.
     OpenDirectory,
-    /// Data for which there is `room`; 0 asks for its length.
+    /// Data of at most `room` bytes; 0 requests its length.
     Sized {
         /// Room in bytes.
         room: u32,
     },
-    /// Names for which there is `room`.
+    /// As many names as fit in `room` bytes.
     Directory {
         /// Room in bytes.
         room: u32,
         /// With attributes and references.
         plus: bool,
     },
-    /// A lock, beside the one that was asked for.
+    /// A conflicting lock, or none.
     Lock {
-        /// What was asked for.
+        /// The requested lock.
         wanted: FileLock,
     },
 }
 
-/// Sends a reply. Returns the nodes to each of which the reply would have given a reference that the kernel did not take
-/// (FSRUN-3).
+/// Sends a reply. Returns the nodes whose reference in the reply the kernel did not take (FSRUN-3).
 pub(super) fn send(session: &Session, unique: u64, shape: Shape, reply: &Reply) -> Vec<Ino> {
     if let (Reply::Entries(entries), Shape::Directory { room, plus }) = (reply, shape) {
         return send_names(session, unique, room, plus, entries);
@@ -62,7 +61,7 @@ pub(super) fn send(session: &Session, unique: u64, shape: Shape, reply: &Reply) 
     }
 }
 
-/// Returns the nodes to which a reply gives references, if no request waits for it any more.
+/// Returns the nodes that a reply references, for a reply that no request waits for any more.
 pub(super) fn references(reply: &Reply) -> Vec<Ino> {
     match reply {
         Reply::Entry(entry) | Reply::Created(entry) => vec![entry.node],
@@ -121,8 +120,9 @@ fn send_one(session: &Session, unique: u64, shape: Shape, reply: &Reply) -> Resu
     }
 }
 
-/// A file that can be written bypasses the kernel's cache: other programs of this host would read from there what is being
-/// written, before the write has its lease, and then again what was there before. Writes take one request either way.
+/// A writable file bypasses the kernel's cache: other programs of this host would read the new
+/// bytes from it before the write has its lease, and then the old bytes again. Writes take one
+/// request either way.
 fn open_flags(shape: Shape) -> OpenFlags {
     match shape {
         Shape::Open { writable: true } => OpenFlags::DIRECT_IO,
@@ -134,7 +134,7 @@ fn slices(pieces: &[Bytes]) -> Vec<IoSlice<'_>> {
     pieces.iter().map(|piece| IoSlice::new(piece)).collect()
 }
 
-/// Sends data for which the request has room, or its length.
+/// Sends the data if the request has room for it, or its length.
 fn send_sized(session: &Session, unique: u64, room: u32, data: &[u8]) -> Result<(), ReplyError> {
     match room as usize {
         0 => session.reply(unique, &Answer::XattrSize(data.len() as u32)),
@@ -143,7 +143,7 @@ fn send_sized(session: &Session, unique: u64, room: u32, data: &[u8]) -> Result<
     }
 }
 
-/// Sends the names for which there is room, and returns the nodes of the others.
+/// Sends the names that fit, and returns the nodes of the others.
 fn send_names(
     session: &Session,
     unique: u64,
@@ -171,14 +171,15 @@ fn push(directory: &mut Directory, found: &DirectoryEntry, plus: bool) -> bool {
     pushed.is_ok()
 }
 
-/// An entry without attributes: the kernel learns what it is, and takes no reference.
+/// An entry without attributes: the kernel gets its kind, and takes no reference.
 fn bare(found: &DirectoryEntry, mode: u32) -> Entry {
     let mut entry = Entry::absent(Duration::ZERO);
     (entry.attributes.inode, entry.attributes.mode) = (found.node.0, mode);
     entry
 }
 
-/// The lock that excludes the one that was asked for, or none. The process that has it runs on another host.
+/// The lock that conflicts with the requested one, if any. The process that has it runs on another
+/// host.
 fn lock(shape: Shape, conflict: Option<&LockConflict>) -> FileLock {
     let Some(conflict) = conflict else {
         let free = FileLock { start: 0, end: i64::MAX as u64, kind: F_UNLCK, process: 0 };

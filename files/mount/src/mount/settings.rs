@@ -1,4 +1,4 @@
-//! What a mount is asked to be.
+//! Settings of a mount.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use apus::PollMode;
 use apus_fs_core::client::Lost;
 
-/// Returns where programs of this user keep what outlives them. Source: Filesystem Hierarchy Standard, `/var/lib`; XDG Base Directory
-/// Specification, `XDG_STATE_HOME`.
+/// Returns the directory where programs of this user keep persistent state. Source: Filesystem
+/// Hierarchy Standard, `/var/lib`; XDG Base Directory Specification, `XDG_STATE_HOME`.
 fn state_directory() -> PathBuf {
     if rustix::process::geteuid().is_root() {
         return "/var/lib/apus".into();
@@ -16,11 +16,11 @@ fn state_directory() -> PathBuf {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let state = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || variable("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    // A user without a home: not for long, and better than nowhere.
+    // Last resort for a user without a home: files in the temporary folder last for a while.
     state.or_else(home).unwrap_or_else(std::env::temp_dir).join("apus")
 }
 
-/// What a mount is asked to be.
+/// Settings of a mount.
 #[derive(Clone, Debug)]
 pub struct MountSettings {
     /// The server.
@@ -29,19 +29,21 @@ pub struct MountSettings {
     pub export: String,
     /// The server as the table of mounts shows it, such as `HOST:PORT/NAME`.
     pub source: String,
-    /// Where to mount: an existing directory.
+    /// Mount point: an existing directory.
     pub path: PathBuf,
     /// Changes are refused.
     pub read_only: bool,
-    /// Users other than the one that mounts have access. For a user without privileges, `/etc/fuse.conf` must permit that.
+    /// Users other than the mounting user have access. For a user without privileges,
+    /// `/etc/fuse.conf` must permit that.
     pub allow_other: bool,
-    /// What operations get while the server does not respond.
+    /// Result of operations while the server does not respond.
     pub lost: Lost,
-    /// Where changes are kept that can never reach the server: each loss as a directory of its own (FS-14).
+    /// Folder for changes that can never reach the server; each loss gets a separate directory
+    /// (FS-14).
     pub lost_changes: PathBuf,
-    /// How the mount waits for work.
+    /// Strategy of waiting for work.
     pub poll: PollMode,
-    /// How packets are sealed; `None` if they are in the clear.
+    /// Sealing of packets; `None` if they are in the clear.
     #[cfg(feature = "tls")]
     pub security: Option<apus::security::Security>,
     /// Time for the server to respond for the first time.
@@ -49,8 +51,9 @@ pub struct MountSettings {
 }
 
 impl MountSettings {
-    /// Returns the usual settings: writable, for all users if root mounts, waiting for a lost server, and 10 s for its first
-    /// response. Lost changes are kept in `/var/lib/apus/lost-changes` by root, and in `~/.local/state/apus/lost-changes` by others.
+    /// Returns the usual settings: writable, for all users if root mounts, waiting for a lost
+    /// server, and 10 s for its first response. Lost changes are kept in
+    /// `/var/lib/apus/lost-changes` by root, and in `~/.local/state/apus/lost-changes` by others.
     #[must_use]
     pub fn new(server: SocketAddr, path: PathBuf) -> Self {
         Self {

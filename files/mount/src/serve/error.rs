@@ -7,7 +7,7 @@ use apus_fs_core::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// A client could not say which one it wants.
+    /// A client could not select one of them.
     #[error("two exports have the name `{name}`")]
     SameName {
         /// Their name.
@@ -16,16 +16,16 @@ pub enum ServeError {
     /// A session's number has one byte for its export.
     #[error("one server has at most 256 exports")]
     TooManyExports,
-    /// Nothing can be promised any more.
+    /// The store can no longer guarantee durability.
     #[error("the store has failed: {source}")]
     Store {
-        /// What happened.
+        /// The cause.
         source: StoreError,
     },
     /// The network cannot be used any more.
     #[error("receive requests: {source}")]
     Network {
-        /// What happened.
+        /// The cause.
         source: Closed,
     },
     /// The system grants no descriptor.

@@ -1,4 +1,4 @@
-//! Exports: directories that one endpoint serves, each with a name and a server of its own.
+//! Exports: directories that one endpoint serves, each with its own name and server.
 //!
 //! ```text
 //!   request ── Hello: by the name ─────────────────────┐
@@ -17,22 +17,23 @@ use crate::trust::Trust;
 /// A served directory.
 #[derive(Debug)]
 pub struct Export<S> {
-    /// The name by which it is mounted; empty for the only export of a server that has no names.
+    /// Name for mounting; empty for the only export of a server without names.
     pub name: String,
     /// The directory, for people.
     pub directory: String,
     /// Whether changes are refused.
     pub read_only: bool,
-    /// Who is served.
+    /// Peers that are served.
     pub trust: Trust,
-    /// Its server. [`ServerSettings::export`](apus_fs_core::server::ServerSettings::export) is its place among the exports.
+    /// Its server. [`ServerSettings::export`](apus_fs_core::server::ServerSettings::export) is its
+    /// place among the exports.
     pub server: Server<S>,
 }
 
 /// Why a request is not served.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// What its sender learns.
+    /// Failure reported to the sender.
     pub(super) failure: Failure,
     /// The export that refuses a peer for the first time.
     pub(super) export: Option<String>,
@@ -74,7 +75,7 @@ impl<S> Exports<S> {
             }
             Err(failure) => failure,
         };
-        // What exists here is known only to peers that an export trusts.
+        // Only peers that an export trusts may find out which exports exist.
         let is_trusted = self.0.iter_mut().any(|export| export.trust.judge(peer).is_trusted);
         let failure = if is_trusted { failure } else { Failure::NotTrusted };
         Err(Refusal { failure, export: None })
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(found("127.0.0.1:9", b"?"), Err(Failure::Malformed));
     }
 
-    /// FSRUN-1: a peer that no export trusts does not learn which names there are.
+    /// FSRUN-1: a peer that no export trusts cannot find out which names exist.
     #[test]
     fn a_peer_is_trusted_by_each_export_alone() {
         assert_eq!(found("192.0.2.9:9", &hello("music")).as_deref(), Ok("music"));

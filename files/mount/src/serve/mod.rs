@@ -1,7 +1,8 @@
 //! Serving: the loop of a server.
 //!
-//! One thread receives bursts of requests, hands them to the core, commits once for each burst, and responds. So a commit
-//! serves all clients that wait at that moment, and a burst under load is larger than one without.
+//! One thread receives bursts of requests, hands them to the core, commits once for each burst, and
+//! responds. So a commit serves all clients that wait at that moment, and a burst under load is
+//! larger than one without.
 
 mod callbacks;
 mod error;
@@ -35,14 +36,15 @@ pub use exports::Export;
 use exports::Exports;
 use requests::Requests;
 
-/// Messages that are handed to the core before a commit. Chosen by us: more than 100 clients have under way, and a bound on
-/// how long the first of them waits.
+/// Messages handed to the core before a commit. Chosen by us: more than 100 clients have
+/// outstanding, and a bound on the time that the first of them waits.
 const BURST: usize = 256;
 
-/// Time for the last responses to arrive. Chosen by us: a response to a running client arrives within milliseconds.
+/// Time for the last responses to arrive. Chosen by us: a response to a running client arrives
+/// within milliseconds.
 const LAST_RESPONSES: Duration = Duration::from_secs(1);
 
-/// What other threads want of the loop.
+/// Request of another thread to the loop.
 #[derive(Debug)]
 enum Letter {
     Stop,
@@ -60,7 +62,7 @@ impl Stopper {
     }
 }
 
-/// A server's loop and what it works on.
+/// A server's loop and its state.
 pub struct Service<S> {
     endpoint: Endpoint,
     exports: Exports<S>,
@@ -111,19 +113,19 @@ impl<S: Store> Service<S> {
         })
     }
 
-    /// Returns what ends the service from another thread.
+    /// Returns a handle that ends the service from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(self.mailbox.clone())
     }
 
-    /// Serves until it is stopped, and returns the stores. Everything to which it has responded is durable. The calling thread has
-    /// short time slices from then on (see `time_slice`).
+    /// Serves until it is stopped, and returns the stores. Every change that it has confirmed is
+    /// durable. The calling thread has short time slices from then on (see `time_slice`).
     ///
     /// # Errors
     ///
-    /// A store can promise nothing any more, or the network fails.
+    /// A store can no longer guarantee durability, or the network fails.
     pub fn run(mut self) -> Result<Vec<S>, ServeError> {
-        // A system that refuses it only answers later beside busy threads.
+        // If the system refuses it, answers are merely later while other threads are busy.
         let _ = time_slice::shorten();
         loop {
             let worked = self.receive_burst()?;
@@ -148,7 +150,7 @@ impl<S: Store> Service<S> {
         for letter in self.mailbox.take() {
             match letter {
                 Letter::Stop => is_stopping = true,
-                // The thread that asked may have given up.
+                // The requesting thread may have given up.
                 Letter::Metrics(sender) => {
                     let mut all = ServerMetrics::default();
                     self.exports.iter().for_each(|export| all.add(&export.server.metrics()));
@@ -159,7 +161,8 @@ impl<S: Store> Service<S> {
         is_stopping
     }
 
-    /// Receives what is there, and waits for the first message if it may sleep. Returns whether there was any.
+    /// Receives all available messages, and waits for the first one if it may sleep. Returns
+    /// whether any was received.
     fn receive_burst(&mut self) -> Result<bool, ServeError> {
         let mut count = 0;
         while count < BURST {
@@ -176,7 +179,7 @@ impl<S: Store> Service<S> {
         Ok(count > 0)
     }
 
-    /// How long the loop may sleep now.
+    /// Returns the maximum time that the loop may sleep now.
     fn patience(&mut self) -> Duration {
         if !self.bulk.is_empty() || !self.idleness.may_sleep(Awaited::Request) {
             return Duration::ZERO;
@@ -212,7 +215,8 @@ impl<S: Store> Service<S> {
                 "" => format!("`--trust {ip}`"),
                 name => format!("`trust = [\"{ip}\"]` of export {name}"),
             };
-            (self.report)(&format!("refused {ip}: {remedy} would serve it without encryption"));
+            let line = format!("refused {ip}: {remedy} would serve it, unencrypted unless sealed");
+            (self.report)(&line);
         }
         // A client that no longer waits needs no response.
         let _ = request.reply(frame::encode(&Response::Failed(refusal.failure)));
@@ -245,7 +249,7 @@ impl<S: Store> Service<S> {
         }
     }
 
-    /// Makes durable what the burst has changed, and sends what follows from it.
+    /// Makes the changes of the burst durable, and sends the resulting messages.
     fn commit(&mut self) -> Result<(), ServeError> {
         // A response to a burst may leave together with others to the same host.
         for (number, export) in self.exports.iter_mut() {

@@ -1,4 +1,4 @@
-//! Requests that wait for their responses, by the names that the core knows.
+//! Requests that wait for their responses, by their names in the core.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use apus_fs_core::wire::frame::decode;
 use apus_fs_core::wire::{Decoded, Request as FileRequest, SessionRequest};
 use bytes::Bytes;
 
-/// Length of a message from which it is not decoded for its bytes to read. A client asks for few ranges at once.
+/// Messages of this many bytes or more are not decoded to count their reads. A client requests few
+/// ranges at once.
 const LONG: usize = 512;
 
 /// Requests that wait for their responses.
@@ -31,12 +32,12 @@ impl Requests {
     pub(super) fn respond(&mut self, call: CallToken, header: Bytes, payload: Vec<Bytes>) {
         let Some(request) = self.waiting.remove(&call) else { return };
         let message = Payload::from_iter(std::iter::once(header).chain(payload));
-        // A client that no longer waits asks again, if it still wants to know.
+        // A client that no longer waits repeats the request if it still needs the response.
         let _ = request.reply(message);
     }
 }
 
-/// Returns how many bytes of files a request asks for; 0 if it is no short request to read.
+/// Returns the number of bytes of files that a request reads; 0 if it is not a short read request.
 pub(super) fn bytes_to_read(message: &Bytes) -> u64 {
     if message.len() >= LONG {
         return 0;

@@ -1,7 +1,8 @@
 //! Trust: which peers are served without encryption.
 //!
-//! Packets without encryption can be read and forged by every machine on their way. So a server serves peers on its own host,
-//! whose packets leave no machine, and those in networks that its administrator names.
+//! Packets without encryption can be read and forged by every machine on their path. So a server
+//! serves peers on its own host, whose packets never leave it, and peers in networks that its
+//! administrator names.
 
 mod network;
 
@@ -10,15 +11,16 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 pub use network::{Network, ParseNetworkError};
 
-/// Number of addresses whose answer is remembered. Chosen by us: more than the clients of a server, and 50 kB.
+/// Number of addresses whose answer is remembered. Chosen by us: more than the clients of a server,
+/// and 50 kB.
 const REMEMBERED: usize = 1024;
 
-/// What is known about a peer.
+/// Verdict on a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// Whether its requests are served.
     pub is_trusted: bool,
-    /// Whether the question was asked for the first time, as far as this is remembered.
+    /// Whether the address was not among the remembered answers.
     pub is_new: bool,
 }
 
@@ -52,8 +54,8 @@ impl Trust {
     }
 }
 
-/// Returns whether an address is one of this host. The kernel drops packets from outside that claim such an address
-/// (`net/ipv4/fib_frontend.c` `__fib_validate_source`).
+/// Returns whether an address belongs to this host. The kernel drops packets from outside that
+/// claim such an address (`net/ipv4/fib_frontend.c` `__fib_validate_source`).
 fn is_here(mut peer: SocketAddr) -> bool {
     let ip = peer.ip().to_canonical();
     if ip.is_loopback() {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// All addresses that begin with the same bits.
+/// All addresses that start with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -14,18 +14,18 @@ pub struct Network {
 /// A text that names no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseNetworkError {
-    /// The address is none.
+    /// The text is not an address.
     #[error("`{0}` is no IP address")]
     Address(String),
-    /// The number of bits is none, or too large.
+    /// The number of bits is not a number, or too large.
     #[error("`{text}` is no number of bits from 0 to {most}")]
     Bits {
-        /// What was written.
+        /// The rejected text.
         text: String,
         /// Bits of the address.
         most: u8,
     },
-    /// Bits behind the prefix are set, so a host is meant or the prefix is wrong.
+    /// Bits after the prefix are set: the text means a host, or the prefix is wrong.
     #[error("{address} has bits behind the first {bits}")]
     Host {
         /// The address.
@@ -36,7 +36,8 @@ pub enum ParseNetworkError {
 }
 
 impl Network {
-    /// Returns whether an address belongs to the network. An IPv4 address that is mapped to IPv6 counts as IPv4.
+    /// Returns whether an address belongs to the network. An IPv4 address that is mapped to IPv6
+    /// counts as IPv4.
     #[must_use]
     pub fn contains(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();

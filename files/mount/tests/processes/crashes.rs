@@ -1,4 +1,4 @@
-//! Processes that are killed at any step of a script: what is left is a prefix of it.
+//! Processes that are killed at any step of a script leave a prefix of it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::harness::{World, can_mount};
 
-/// Rounds of each test; the environment asks for more.
+/// Rounds of each test; an environment variable raises the number.
 fn rounds() -> usize {
     let asked = std::env::var("APUS_FS_CRASHES").ok();
     asked.and_then(|number| number.parse().ok()).unwrap_or(4)
@@ -27,7 +27,7 @@ enum Step {
     Sync(String),
 }
 
-/// What a directory holds: files with their contents, and directories.
+/// Contents of a directory: files with their contents, and directories.
 type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
 fn line(step: usize) -> Vec<u8> {
@@ -48,7 +48,7 @@ fn script(seed: usize, steps: usize) -> Vec<Step> {
             _ => Step::Append("log".to_owned()),
         });
     }
-    // A seed that begins in the middle lacks what its first steps refer to.
+    // A seed that starts in the middle lacks the files that its first steps refer to.
     let mut known = BTreeMap::new();
     script.retain(|step| match step {
         Step::Create(name) => known.insert(name.clone(), ()).is_none(),
@@ -80,7 +80,8 @@ fn perform(place: &Path, index: usize, step: &Step) -> io::Result<()> {
     }
 }
 
-/// The trees after each prefix of the script. A file that is created may be there without its contents: these are two operations.
+/// The trees after each prefix of the script. A file that is created may be there without its
+/// contents: these are two operations.
 fn prefixes(script: &[Step]) -> Vec<Tree> {
     let mut tree = Tree::new();
     let mut trees = vec![tree.clone()];
@@ -121,7 +122,7 @@ fn read_tree(root: &Path) -> Tree {
     tree
 }
 
-/// Where the trees of a script become equal to a prefix that has everything up to `synced` steps.
+/// Asserts that a tree results from a prefix of the script with at least `synced` steps.
 #[track_caller]
 fn assert_prefix(script: &[Step], found: &Tree, synced: usize) {
     let least = prefixes(&script[..synced]).len() - 1;
@@ -162,14 +163,15 @@ fn what_is_left_when_both_are_killed_is_a_prefix() {
             mount.kill();
             server.kill();
         });
-        // What the server's log has is carried out when it begins again.
+        // The changes in the server's log are applied when it starts again.
         let server = world.serve(Some(&address));
         assert!(server.stop().success());
         assert_prefix(&script, &read_tree(&world.directory()), synced.load(Ordering::SeqCst));
     }
 }
 
-/// FS-12, FS-13: the server is killed at some steps, and the client goes on as if nothing had happened.
+/// FS-12, FS-13: the server is killed at some steps, and the client continues as if it had not
+/// been.
 #[test]
 fn a_script_ends_complete_although_the_server_is_killed() {
     if !can_mount() {

@@ -1,4 +1,4 @@
-//! How mounts end, and how they fail to begin.
+//! The end of mounts, and failures to mount.
 
 use std::fs;
 use std::net::UdpSocket;

@@ -19,10 +19,10 @@ use apus_fs_core::server::{Server, ServerSettings};
 use apus_fs_store::{DirectoryOptions, DirectoryStore};
 use tempfile::TempDir;
 
-/// What the child does: `serve DIR ADDR` or `mount ADDR PATH LOST_SECONDS`, separated by newlines.
+/// Task of the child: `serve DIR ADDR` or `mount ADDR PATH LOST_SECONDS`, separated by newlines.
 const ROLE: &str = "APUS_FS_TEST_ROLE";
 
-/// Says why the test cannot run here, and whether it can.
+/// Returns whether the test can run here, and prints the reason if not.
 pub(crate) fn can_mount() -> bool {
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: only root mounts without the package fuse3");
@@ -87,7 +87,7 @@ fn mount(server: SocketAddr, path: &str, lost: &str) {
     mounted.run().unwrap();
 }
 
-/// Where the mount at `path` keeps what it has lost.
+/// Returns the folder where the mount at `path` keeps lost changes.
 fn lost_changes(path: &str) -> PathBuf {
     format!("{path}.lost").into()
 }
@@ -102,7 +102,7 @@ fn at_end_of_input(then: impl FnOnce() + Send + 'static) {
 /// A child. It is killed when it is dropped.
 pub(crate) struct Process {
     child: Child,
-    /// What it says when it is ready: an address or a path.
+    /// Its output when it is ready: an address or a path.
     pub(crate) ready: String,
 }
 
@@ -170,7 +170,7 @@ impl World {
         self.folder.path().join("served")
     }
 
-    /// Serves on a free port, or on that of an earlier server.
+    /// Serves on a free port, or on the port of an earlier server.
     pub(crate) fn serve(&self, address: Option<&str>) -> Process {
         // A short term: a client that was killed is waited for.
         self.serve_with_term(address, 2)
@@ -189,7 +189,7 @@ impl World {
         place
     }
 
-    /// Where a mount keeps what it has lost.
+    /// Returns the folder where a mount keeps lost changes.
     pub(crate) fn lost_changes(&self, name: &str) -> PathBuf {
         lost_changes(self.place(name).to_str().unwrap())
     }
@@ -199,7 +199,7 @@ impl World {
         self.mount_with(server, name, "wait")
     }
 
-    /// Mounts with a time after which operations fail if the server is lost, or `wait`.
+    /// Mounts; `lost` is the time after which operations fail if the server is lost, or `wait`.
     pub(crate) fn mount_with(&self, server: &str, name: &str, lost: &str) -> (Process, PathBuf) {
         let place = self.place(name);
         let process = Process::start(&["mount", server, place.to_str().unwrap(), lost]);
@@ -208,7 +208,7 @@ impl World {
 }
 
 impl Drop for World {
-    /// Detaches what a failed test has left mounted: the folder could not be removed.
+    /// Detaches mounts that a failed test has left: otherwise the folder could not be removed.
     fn drop(&mut self) {
         for entry in fs::read_dir(self.folder.path()).into_iter().flatten().flatten() {
             if is_mounted(&entry.path()) {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::harness::{World, can_mount};
 
-/// STORE-1, and the mount goes on by itself when the server is back.
+/// STORE-1, and the mount continues automatically when the server is back.
 #[test]
 fn a_server_that_is_killed_and_restarted_has_what_was_synchronised() {
     if !can_mount() {
@@ -29,14 +29,15 @@ fn a_server_that_is_killed_and_restarted_has_what_was_synchronised() {
     assert!(mount.stop().success() && server.stop().success());
 }
 
-/// FS-14: changes that no server will ever take are kept as files on the client's host, and the mount ends nevertheless.
+/// FS-14: changes that no server will ever take are kept as files on the client's host, and the
+/// mount ends nevertheless.
 #[test]
 fn changes_that_cannot_reach_the_server_are_kept_as_files() {
     if !can_mount() {
         return;
     }
     let world = World::new();
-    // Leases outlive what a busy machine takes between the two servers.
+    // Leases outlive the gap between the two servers even on a busy machine.
     let server = world.serve_with_term(None, 600);
     let address = server.ready.clone();
     let (mount, place) = world.mount(&address, "mount");
@@ -47,7 +48,7 @@ fn changes_that_cannot_reach_the_server_are_kept_as_files() {
     server.kill();
     file.write_all(b", and never sent").unwrap();
     fs::write(place.join("directory/new"), "a file").unwrap();
-    // Another directory at the same address: its server knows nothing of what was confirmed.
+    // Another directory at the same address: its server has none of the confirmed changes.
     fs::rename(world.directory(), world.place("elsewhere").join("served")).unwrap();
     fs::create_dir(world.directory()).unwrap();
     let server = world.serve(Some(&address));

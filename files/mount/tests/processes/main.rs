@@ -1,6 +1,6 @@
-//! A server and mounts in processes of their own, with the kernel between them and the tests.
+//! A server and mounts in separate processes, with the kernel between them and the tests.
 //!
-//! The tests need root and FUSE, and say so if they are missing.
+//! The tests need root and FUSE, and print a line if they are missing.
 
 mod counters;
 mod crashes;
@@ -11,7 +11,7 @@ mod programs;
 mod sharing;
 mod traces;
 
-/// The process that [`harness`] starts; does nothing in a run of all tests.
+/// The process that [`harness`] starts; has no effect in a run of all tests.
 #[test]
 fn child_process() {
     harness::run_as_child();

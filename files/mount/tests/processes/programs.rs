@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::harness::{World, can_mount};
 
-/// Returns whether a program is installed, and says so if it is not.
+/// Returns whether a program is installed, and prints a line if it is not.
 fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {
@@ -16,7 +16,7 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// Runs a program in a directory and returns what it prints.
+/// Runs a program in a directory and returns its output.
 #[track_caller]
 fn run<S: AsRef<OsStr>>(
     place: &Path,
@@ -139,7 +139,8 @@ fn rsync_copies_a_tree_and_finds_nothing_to_do_again() {
     let world = World::new();
     let original = world.place("original");
     make_tree(&original, 200);
-    // rsync compares seconds, and takes a directory that has just changed for one that has its time already.
+    // rsync compares seconds, and assumes that a directory that has just changed already has its
+    // target time.
     let old = ["-exec", "touch", "--date", "2020-02-02 02:02:02.02", "--no-dereference", "{}", "+"];
     run(&original, "find", [".", "-depth"].into_iter().chain(old));
     let server = world.serve(None);

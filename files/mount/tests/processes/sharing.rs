@@ -1,4 +1,4 @@
-//! What several mounts of one directory see.
+//! Consistency between several mounts of one directory.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

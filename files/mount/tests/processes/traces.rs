@@ -9,7 +9,7 @@ use apus_fs_core::wire::RequestKind;
 
 use crate::harness::{Process, World, can_mount};
 
-/// Where a station is recorded, its event, and what else must be right.
+/// The trace that records a station, its event, and a further condition.
 type Station<'a> = (&'a [Record], Event, &'a dyn Fn(&Record) -> bool);
 
 /// All records of a process, the earliest first. Processes of one host read the same clock.
@@ -21,7 +21,8 @@ fn records(process: &Process) -> Vec<Record> {
     records
 }
 
-/// The file is created in the cache; its batch goes through the client, the network, the server, the log and back, and ends the `sync`.
+/// The file is created in the cache; its batch passes the client, the network, the server and the
+/// log; its response ends the `sync`.
 #[test]
 fn an_operation_is_seen_at_all_stations_in_order() {
     if !can_mount() {
@@ -44,7 +45,7 @@ fn an_operation_is_seen_at_all_stations_in_order() {
     // A batch leaves with the sync, or before it if the program pauses between its calls.
     let (create, sync) = (of_kind(OperationKind::Create), of_kind(OperationKind::Sync));
     let batch = RequestKind::Batch as u32;
-    // Station by station: where, which event, and what else must be right.
+    // Station by station: trace, event, and a further condition.
     let any = |_: &Record| true;
     let stations: [Station<'_>; 6] = [
         (&at_mount, Event::FsCall, &|record| record.a == batch),

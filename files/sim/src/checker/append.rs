@@ -1,4 +1,4 @@
-//! Appends: none is lost, torn or doubled, and those of one mount are in order.
+//! Appends: no append is lost, torn or doubled, and the appends of one mount are in order.
 
 use bytes::Bytes;
 
@@ -7,24 +7,25 @@ use crate::history::MountId;
 
 const PROMISE: &str = "appends are neither lost nor torn";
 
-/// An append to a file that is only appended to. All pieces of such a file are different, and have no bytes in common with
-/// another piece's beginning.
+/// An append to a file that is only appended to. All pieces of such a file differ, and no piece
+/// shares bytes with the start of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
-    /// Where.
+    /// The mount that appended.
     pub mount: MountId,
     /// The bytes.
     pub data: Bytes,
-    /// Whether it must be in the file: it returned, and its mount did not crash before it was synced.
+    /// Whether the file must contain it: it returned, and its mount did not crash before it was
+    /// synced.
     pub is_owed: bool,
 }
 
-/// Checks the final contents of a file. The appends of each mount are given in the order in which they were invoked, one behind
-/// the other.
+/// Checks the final contents of a file. The appends of each mount are given in the order of their
+/// invocation, without overlap.
 ///
 /// # Errors
 ///
-/// The bytes that are no append, or the append that is absent, doubled or out of order.
+/// The bytes that belong to no append, or the append that is absent, doubled or out of order.
 pub fn check(contents: &[u8], appends: &[Append]) -> Result<(), Violation> {
     let mut rest = contents;
     let mut found = vec![false; appends.len()];

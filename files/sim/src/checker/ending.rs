@@ -3,12 +3,12 @@
 use crate::Violation;
 use crate::history::MountId;
 
-/// Checks that nothing waits at the end of a run, after the world was left in peace for a while. `waiting` are the operations that
-/// have not returned, at mounts that have not crashed.
+/// Checks that no operation waits at the end of a run, after a period without disturbances.
+/// `waiting` are the operations that have not returned, at mounts that have not crashed.
 ///
 /// # Errors
 ///
-/// An operation that waits.
+/// An operation that still waits.
 pub fn check(waiting: &[(MountId, String)]) -> Result<(), Violation> {
     match waiting {
         [] => Ok(()),

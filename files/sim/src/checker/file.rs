@@ -6,7 +6,7 @@ use super::linearise::{Model, Verdict, explain, search};
 use crate::Violation;
 use crate::history::{FileAction, ObjectHistory};
 
-/// Pasts after which a search is given up.
+/// Number of pasts at which a search is given up.
 const LIMIT: usize = 10_000;
 
 /// A file's bytes.
@@ -51,11 +51,12 @@ fn write(state: &[u8], offset: usize, data: &[u8]) -> Rc<Vec<u8>> {
     Rc::new(bytes)
 }
 
-/// Checks the history of one file that was empty in the beginning. Returns whether the search was finished.
+/// Checks the history of one file that was empty at the start. Returns whether the search was
+/// finished.
 ///
 /// # Errors
 ///
-/// The operation whose result nothing explains.
+/// The operation whose result no order explains.
 pub fn check(file: &str, history: &ObjectHistory<FileAction>) -> Result<bool, Violation> {
     match search(&FileModel, Rc::default(), history, LIMIT) {
         Verdict::Linearisable => Ok(true),

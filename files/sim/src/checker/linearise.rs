@@ -1,19 +1,21 @@
-//! Linearisability of one object: searches an order of its operations that explains all results.
+//! Linearisability of one object: searches for an order of its operations that explains all
+//! results.
 //!
-//! The search is Lowe's just-in-time linearisation ("Testing for linearizability", 2017): all states that are possible after
-//! a prefix of the history are kept, and operations are put in order no sooner than one of them returns. It is exact.
+//! The search is Lowe's just-in-time linearisation ("Testing for linearizability", 2017): all
+//! possible states after a prefix of the history are kept, and operations are ordered only when one
+//! of them returns. It is exact.
 //!
-//! Write-back makes something possible which the usual definition does not have: a mount that crashes loses a suffix of what it
-//! did since its last `fsync`, although its applications were answered. What is left must then be a history without that
-//! suffix, in which all results of other mounts are still explained. So a past keeps the events since the first one that may
-//! yet be lost.
+//! Write-back goes beyond the usual definition: a mount that crashes loses a suffix of its
+//! operations since its last `fsync`, although its applications were answered. The remaining
+//! history, without that suffix, must still explain all results of other mounts. So a past keeps
+//! the events since the first one that may yet be lost.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
 
 use crate::history::{Event, Happening, MountId};
 
-/// Events that are shown before one that nothing explains.
+/// Number of events shown before an unexplained one.
 const EXPLAINED: usize = 40;
 
 /// An object with operations.
@@ -23,19 +25,20 @@ pub trait Model {
     /// Operation, with its result.
     type Action;
 
-    /// Returns the states to which an action can lead, with the result that it had; none if it cannot have had it.
+    /// Returns the states that an action can lead to, given its result; empty if that result is
+    /// impossible.
     fn apply(&self, state: &Self::State, action: &Self::Action) -> Vec<Self::State>;
 
-    /// Returns whether an action, with the result that it had, changes nothing in any state.
+    /// Returns whether an action, given its result, leaves every state unchanged.
     fn only_reads(&self, action: &Self::Action) -> bool;
 }
 
-/// What the search found.
+/// Result of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// There is an order that explains all results.
     Linearisable,
-    /// There is none: no order of the events before this one explains its result.
+    /// No order exists: no order of the events before this one explains its result.
     Impossible {
         /// Position in the history.
         event: usize,
@@ -44,7 +47,7 @@ pub enum Verdict {
     Undecided,
 }
 
-/// The state of an object, and how it came about since the first change that may be lost.
+/// The state of an object, and its history since the first change that may be lost.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Lossy<S> {
     now: S,
@@ -69,7 +72,7 @@ struct Past<S> {
     effective: BTreeSet<usize>,
 }
 
-/// Writes down an event that nothing explains, and the events before it.
+/// Formats an unexplained event, and the events before it.
 pub(super) fn explain<A: std::fmt::Debug>(
     events: &[Event<Happening<A>>],
     impossible: usize,
@@ -99,7 +102,7 @@ struct Search<'a, M: Model> {
     pending: BTreeSet<usize>,
 }
 
-/// Searches an order of all events. Gives up when more than `limit` pasts are possible at once.
+/// Searches for an order of all events. Gives up when more than `limit` pasts are possible at once.
 pub fn search<M: Model>(
     model: &M,
     initial: M::State,
@@ -137,7 +140,7 @@ pub fn search<M: Model>(
 }
 
 impl<M: Model> Search<'_, M> {
-    /// Returns all pasts in which an operation is in effect. `None`: there are too many.
+    /// Returns all pasts that include the effect of an operation. `None`: there are too many.
     fn finish(
         &self,
         pasts: HashSet<Past<M::State>>,
@@ -169,15 +172,16 @@ impl<M: Model> Search<'_, M> {
         Some(finished)
     }
 
-    /// Puts all pending operations into effect for which sooner is never worse: syncs, which cover nothing that was done after they were
-    /// invoked, and those that only read, as long as no change may be lost: what they have read may not be among what is lost.
+    /// Puts all pending operations into effect for which sooner is never worse: syncs, which do not
+    /// cover operations after their invocation, and reads, as long as no change may be lost: a lost
+    /// change must not have been read.
     fn absorb(&self, mut past: Past<M::State>) -> Past<M::State> {
         for next in &self.pending {
             let is_eager = match &self.events[*next].action {
                 Happening::Action(action) => {
                     past.state.log.is_empty() && self.model.only_reads(action)
                 }
-                // A loss that is pending may come before it.
+                // A pending loss may precede it.
                 Happening::Synced => !self.may_lose(&past, self.events[*next].mount),
                 Happening::Lost => false,
             };
@@ -235,7 +239,7 @@ impl<M: Model> Search<'_, M> {
         Lossy { now, base: before.base.clone(), log }
     }
 
-    /// Returns the states behind the loss of any number of a mount's last changes.
+    /// Returns the states after the loss of any number of a mount's last changes.
     fn lose(&self, state: &Lossy<M::State>, mount: MountId) -> Vec<Lossy<M::State>> {
         let own = |entry: &Entry| !entry.is_safe && self.events[entry.event].mount == mount;
         let changes =

@@ -5,12 +5,13 @@ use apus_fs_core::wire::{LockKind, LockRange};
 use crate::Violation;
 use crate::history::{Moment, MountId};
 
-/// A lock that was surely held: from its grant to the beginning of its release, or to the end of its mount's session.
+/// A lock that was certainly held: from its grant to the start of its release, or to the end of its
+/// mount's session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
     /// The file.
     pub file: u64,
-    /// Where the owner is.
+    /// The owner's mount.
     pub mount: MountId,
     /// The owner, unique in its mount.
     pub owner: u64,
@@ -20,7 +21,7 @@ pub struct Hold {
     pub range: LockRange,
     /// When it was granted.
     pub from: Moment,
-    /// When its release began; `None`: it was held to the end.
+    /// Start of its release; `None`: it was held to the end.
     pub until: Option<Moment>,
 }
 

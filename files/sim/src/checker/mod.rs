@@ -3,7 +3,7 @@
 //! | promise | checker |
 //! |---|---|
 //! | every operation is linearisable between mounts | [`names`], [`mod@file`] over [`linearise`] |
-//! | what a crashed mount leaves is a prefix, with all that was synced | [`prefix`], and [`linearise`] |
+//! | a crashed mount leaves a prefix of its operations, with all synced ones | [`prefix`], and [`linearise`] |
 //! | appends are neither lost nor torn | [`append`] |
 //! | locks exclude | [`lock`] |
 //! | every operation ends | [`ending`] |

@@ -9,12 +9,13 @@ use super::linearise::{Model, Verdict, explain, search};
 use crate::Violation;
 use crate::history::{Happening, NameAction, ObjectHistory, RenameMode};
 
-/// Pasts after which a search is given up.
+/// Number of pasts at which a search is given up.
 const LIMIT: usize = 20_000;
 
 type Place = (Ino, Name);
 
-/// What has a name: the creation of a node that did not return leaves one whose number is found out later.
+/// The node behind a name: a creation that did not return leaves a node whose number is found
+/// later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Named {
     Known(Ino),
@@ -28,7 +29,7 @@ struct NamesModel {
     directories: BTreeSet<Ino>,
 }
 
-/// Result of an operation on a state that is known.
+/// Result of an operation on a known state.
 enum Expected {
     Done(Names),
     Failed(Errno),
@@ -135,7 +136,7 @@ impl NamesModel {
         Expected::Done(Rc::new(names))
     }
 
-    /// Returns the states in which the names of a directory are these; nodes that were unknown become known.
+    /// Returns the states in which a directory has these names; unknown nodes get their numbers.
     fn list(&self, names: &Names, directory: Ino, found: &[(Name, Ino)]) -> Vec<Names> {
         let expected: Vec<_> = names
             .iter()
@@ -158,7 +159,7 @@ impl NamesModel {
         vec![bound]
     }
 
-    /// Returns the state in which a name leads to a node.
+    /// Returns the state after a name was found to lead to a node.
     fn bind(&self, names: &Names, at: &Place, ino: Ino) -> Option<Names> {
         match names.get(at)? {
             Named::Known(known) => (*known == ino).then(|| Rc::clone(names)),
@@ -196,7 +197,8 @@ fn judge(names: &Names, expected: Expected, result: Option<Result<(), Errno>>) -
     }
 }
 
-/// Returns whether a result is the expected one. A directory that was removed is absent to one kernel and stale to another.
+/// Returns whether a result is the expected one. A directory that was removed is absent to one
+/// kernel and stale to another.
 fn same(expected: Errno, found: Errno) -> bool {
     expected == found || (expected == Errno::NOENT && found == Errno::STALE)
 }
@@ -234,7 +236,7 @@ impl Model for NamesModel {
             }
             NameAction::Rename { from, to, mode, result } => {
                 let expected = self.rename(names, from, to, *mode);
-                // Which of several errors is found first is open.
+                // The order of several errors is unspecified.
                 let kinds = [Errno::INVAL, Errno::NOTDIR, Errno::ISDIR, Errno::NOTEMPTY];
                 match (&expected, result) {
                     (Expected::Failed(expected), Some(Err(found)))
@@ -279,12 +281,13 @@ impl Model for NamesModel {
     }
 }
 
-/// Checks the history of all names; the root was empty in the beginning. `directories` are those that a creation which did not
-/// return may have made. Returns whether the search was finished.
+/// Checks the history of all names; the root was empty at the start. `directories` are the
+/// directories that a creation without a response may have made. Returns whether the search was
+/// finished.
 ///
 /// # Errors
 ///
-/// The operation whose result nothing explains.
+/// The operation whose result no order explains.
 pub fn check(history: &ObjectHistory<NameAction>, directories: &[Ino]) -> Result<bool, Violation> {
     let created = history.iter().filter_map(|event| match &event.action {
         Happening::Action(NameAction::Create {

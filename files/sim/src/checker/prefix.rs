@@ -1,4 +1,5 @@
-//! Prefixes: what a mount leaves behind is what its first operations have made, up to some number that covers all synced ones.
+//! Prefixes: a mount leaves the result of its first operations, up to some number that covers all
+//! synced operations.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use bytes::Bytes;
 
 use crate::Violation;
 
-/// An operation in a directory that only one mount uses, one behind the other.
+/// An operation in a directory that only one mount uses; operations do not overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrivateAction {
     /// Creates an empty file with a name that is free.
@@ -30,7 +31,7 @@ pub enum PrivateAction {
         /// Number of bytes.
         size: usize,
     },
-    /// Moves a file, and removes what had the new name.
+    /// Moves a file, and removes the node that had the new name.
     Rename {
         /// Name before.
         from: String,
@@ -76,8 +77,9 @@ fn apply(files: &mut Snapshot, action: &PrivateAction) {
     }
 }
 
-/// Checks what is in a mount's directory. `actions` were done on what was there `before`, in this order; the first `synced` of
-/// them are owed. Returns the number of actions that are in effect; the largest one, if several explain the directory.
+/// Checks the contents of a mount's directory. `actions` were applied to `before`, in this order;
+/// the first `synced` of them must be in effect. Returns the number of actions in effect; the
+/// largest one, if several explain the directory.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Applications: draw operations on a few names, so that clients conflict, and on a directory of their own.
+//! Applications: draw operations on a few names, so that clients conflict, and on a private
+//! directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,18 +21,19 @@ const OWN_NAMES: [&str; 3] = ["p", "q", "r"];
 /// Files that one application has open.
 const MOST_OPEN: usize = 4;
 
-/// What an application does.
+/// Role of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Works in a directory that only its mount uses, and appends to the log.
     Owner,
     /// Works on names and files that all mounts use.
     Sharer,
-    /// Reads the board again and again. It rarely needs the server, so it goes on where sharers wait, and sees what is out of date.
+    /// Reads the board again and again. It rarely needs the server, so it continues where sharers
+    /// wait, and would see stale data.
     Reader,
 }
 
-/// Files that are there from the beginning, with names that nothing moves.
+/// Files that exist from the start, with names that no operation moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planted {
     /// It is only appended to, and locks are taken on it.
@@ -63,11 +65,12 @@ pub(super) struct Application {
     next: Option<Intent>,
     directories: Vec<Ino>,
     opened: Vec<Ino>,
-    /// Files that were created without a name. They get none: the model of names does not know them.
+    /// Files that were created without a name. They never get one: the model of names does not
+    /// include them.
     temporary: BTreeSet<Ino>,
     listing: Option<Moment>,
     hold: Option<usize>,
-    /// Locks that it has given back.
+    /// Locks that it has released.
     locks: u64,
     /// The directory that only this mount uses. Only the first thread has one.
     own: Option<Ino>,
@@ -78,7 +81,7 @@ pub(super) struct Application {
     pub(super) is_done: bool,
 }
 
-/// Returns whether a name is one that directories have, while they do not move.
+/// Returns whether a name is used for directories as long as they are not moved.
 fn is_directory_name(at: &(Ino, Name)) -> bool {
     NAMES[..2].iter().any(|text| text.as_bytes() == at.1.as_bytes())
 }
@@ -122,7 +125,8 @@ impl Application {
         name(&format!("own-{}", mount.0))
     }
 
-    /// Returns whether an intent concerns only the own directory, whose history is checked otherwise.
+    /// Returns whether an intent concerns only the own directory, whose history is checked
+    /// otherwise.
     pub(super) fn is_private(&self, intent: &Intent) -> bool {
         let is_own =
             |ino: &Ino| Some(*ino) == self.own || self.own_files.values().any(|own| own == ino);
@@ -134,7 +138,7 @@ impl Application {
         }
     }
 
-    /// Begins the next operation, if there is anything to be done.
+    /// Starts the next operation, if any is due.
     pub(super) fn begin(
         &mut self,
         random: &mut Pcg64Mcg,
@@ -236,7 +240,8 @@ impl Application {
             }
             Intent::Sync(_) => {
                 recorder.sync(self.mount, current.invoked);
-                // An action that the first thread has not finished is not owed to a sync of another thread.
+                // An action that the first thread has not finished is not owed to a sync of another
+                // thread.
                 if self.role == Role::Owner
                     && let Some(private) = recorder.privates.get_mut(&self.mount)
                 {
@@ -251,7 +256,8 @@ impl Application {
         }
     }
 
-    /// Returns whether an operation uses a file that this application has open: it is there, whatever happens to its names (FS-4).
+    /// Returns whether an operation uses a file that this application has open: it exists even if
+    /// its names are removed (FS-4).
     pub(super) fn uses_opening(&self, intent: &Intent) -> bool {
         match intent {
             Intent::Read { file, .. }
@@ -264,7 +270,7 @@ impl Application {
         }
     }
 
-    /// Forgets the node of an operation that failed: it may have gone.
+    /// Forgets the node of a failed operation: it may no longer exist.
     fn forget(&mut self, intent: &Intent) {
         match intent {
             Intent::Open(file)
@@ -316,7 +322,8 @@ impl Application {
         Intent::Lock { file: self.planted.log, owner, kind, range, wait: false }
     }
 
-    /// The owner of the lock that it has, or is to have: of `fcntl` or, with an odd number of locks before, of `flock`.
+    /// The owner of the lock that it has, or is to have: of `fcntl` or, with an odd number of locks
+    /// before, of `flock`.
     fn lock_owner(&self) -> LockOwner {
         LockOwner { owner: self.thread + 1, is_flock: self.locks % 2 == 1 }
     }
@@ -399,7 +406,8 @@ impl Application {
         }
     }
 
-    /// Draws where a name moves. Kernels refuse a rename of a directory into itself; without them, directories keep their places.
+    /// Draws where a name moves. Kernels refuse a rename of a directory into itself; without them,
+    /// directories keep their places.
     fn rename_to(&self, from: &(Ino, Name), random: &mut Pcg64Mcg) -> (Ino, Name) {
         let mut to = self.place(random);
         if !self.is_harsh {
@@ -479,7 +487,8 @@ impl Application {
                 private.actions.push(PrivateAction::Remove { name: text });
                 let (release, remove) =
                     (Intent::Release(file), Intent::Remove { at, is_directory: false });
-                // A file that is closed when it is removed may never leave the client (`cancellation.rs` of the core).
+                // A file that is closed when it is removed may never leave the client
+                // (`cancellation.rs` of the core).
                 let is_closed = random.random_ratio(1, 2);
                 let (first, next) = if is_closed { (release, remove) } else { (remove, release) };
                 self.next = Some(next);

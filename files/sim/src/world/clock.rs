@@ -21,7 +21,7 @@ impl LocalClock {
         Self { offset, rate: u128::try_from(1_000_000 + deviation).unwrap_or(MILLION) }
     }
 
-    /// Returns what the clock shows.
+    /// Returns the time that the clock shows.
     pub(super) fn local(self, now: Duration) -> Duration {
         self.offset + nanoseconds(now.as_nanos() * self.rate / MILLION)
     }

@@ -22,7 +22,7 @@ pub(super) enum Event {
     Answer { callback: u64, bytes: Bytes },
     /// The server's transport gives a callback up.
     CallbackFailed { callback: u64 },
-    /// A client's kernel has dropped what it was to drop.
+    /// A client's kernel has dropped the notified items.
     Notified { host: usize, mount: MountId, notification: NotifyToken, items: Vec<Invalidation> },
     /// A client's deadline.
     ClientWake { host: usize, mount: MountId },
@@ -30,15 +30,15 @@ pub(super) enum Event {
     ServerWake { life: u32 },
     /// A signal arrives at a process that waits for an operation.
     Interrupt { host: usize, mount: MountId, token: OpToken },
-    /// An application goes on.
+    /// An application continues.
     Application { host: usize, mount: MountId, thread: usize },
-    /// A disturbance begins.
+    /// A disturbance starts.
     Fault(Fault),
     /// The server starts again.
     ServerStart,
     /// A client mounts again.
     ClientStart { host: usize },
-    /// A paused client goes on.
+    /// A paused client continues.
     Resume { host: usize, mount: MountId },
     /// Applications end, and all disturbances, too.
     Closing,

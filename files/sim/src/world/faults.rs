@@ -74,7 +74,8 @@ impl World {
             }
         }
         let at = self.recorder.moment();
-        // If the server had not heard it for a term, it may have lost its changes before: it has not learned of that.
+        // If the server had no message from it for a term, its changes may have been lost before,
+        // unknown to the client.
         self.suspect_silent(host);
         let since = self.hosts[host].suspect.take().unwrap_or(at);
         self.recorder.lose(mount, since, Some(at));
@@ -129,7 +130,7 @@ impl World {
         self.schedule(self.now, Event::ClientWake { host, mount });
     }
 
-    /// Ends all disturbances and lets applications end.
+    /// Ends all disturbances and makes applications finish.
     fn close(&mut self) {
         self.is_closing = true;
         self.note(|| "the world is healed".to_owned());

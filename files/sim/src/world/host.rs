@@ -21,7 +21,7 @@ pub(super) fn client_id(mount: MountId) -> ClientId {
     ClientId(id)
 }
 
-/// A machine with a client, or one that is down.
+/// A machine with a client, or a machine that is down.
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) client: Option<Client>,
@@ -44,9 +44,9 @@ pub(super) struct Host {
     pub(super) suspect: Option<Moment>,
     /// Operations that were interrupted.
     pub(super) interrupted: BTreeSet<OpToken>,
-    /// The last batch that is known to have failed at the server.
+    /// The last batch known to have failed at the server.
     pub(super) failed: u64,
-    /// Something was changed since the client was last seen to have nothing that is not at the server.
+    /// A change was made since the client last had all its changes at the server.
     pub(super) is_dirty: bool,
 }
 

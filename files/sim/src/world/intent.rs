@@ -1,4 +1,4 @@
-//! Intents: operations that an application is about to do, before the client knows of them.
+//! Intents: operations that an application is about to start, before they reach the client.
 
 use apus_fs_core::client::{AttributeChange, Operation, Place};
 use apus_fs_core::wire::{Ino, LockKind, LockOwner, LockRange, Name, NewNode};
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::history::RenameMode;
 
-/// What an application wants.
+/// Intended operation of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
     LookUp((Ino, Name)),

@@ -1,9 +1,12 @@
-//! A client's kernel: caches names, attributes and pages for as long as it may, and drops them when it is asked to.
+//! A client's kernel: caches names, attributes and pages for as long as permitted, and drops them
+//! on notification.
 //!
-//! It does what Linux does with FUSE's `AUTO_INVAL_DATA`, which a mount asks for: names and attributes are valid for the time that a
-//! reply says, or until they are invalidated. Pages are used while attributes are valid, and dropped when other attributes come, by
-//! size and time of modification. Source: Linux `fuse_cache_read_iter`, `fuse_change_attributes`. The pages of a node that is
-//! invalidated stay: the thread that drops them (`notifications` in `apus-fs`) may be late.
+//! It behaves like Linux with FUSE's `AUTO_INVAL_DATA`, which a mount requests: names and
+//! attributes are valid for the time given in a reply, or until they are invalidated. Pages are
+//! used while attributes are valid, and dropped when attributes with another size or time of
+//! modification arrive. Source: Linux `fuse_cache_read_iter`, `fuse_change_attributes`. The pages
+//! of a node that is invalidated stay: the thread that drops them (`notifications` in `apus-fs`)
+//! may be late.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +23,7 @@ const WHOLE: u32 = 4096;
 /// The caches of a kernel.
 #[derive(Debug, Default)]
 pub(super) struct Kernel {
-    /// Nodes of names, absent ones included, and until when they are valid.
+    /// Nodes of names, including absent names, with the end of their validity.
     names: BTreeMap<(Ino, Name), (Option<NodeEntry>, Duration)>,
     /// Attributes of nodes, and until when they are valid.
     attributes: BTreeMap<Ino, (Attributes, Duration)>,
@@ -56,10 +59,10 @@ impl Kernel {
         })
     }
 
-    /// Learns from a reply of the client.
+    /// Updates the caches from a reply of the client.
     pub(super) fn learn(&mut self, intent: &Intent, result: &Result<Reply, Errno>, now: Duration) {
         let Ok(reply) = result else {
-            // Source: Linux drops the entry of a name for which an operation failed.
+            // Source: Linux drops the entry of a name after a failed operation on it.
             self.forget_names(intent);
             return;
         };
@@ -82,7 +85,7 @@ impl Kernel {
             (Intent::Read { file, offset: 0, length }, Reply::Data(pieces)) if *length >= WHOLE => {
                 self.pages.insert(*file, pieces.concat());
             }
-            // A file that is open for writing bypasses the cache, which forgets what is written.
+            // A file that is open for writing bypasses the cache, which drops the written range.
             (Intent::Write { file, .. } | Intent::Append { file, .. }, _) => {
                 self.expire(*file);
                 self.pages.remove(file);
@@ -98,7 +101,7 @@ impl Kernel {
         }
     }
 
-    /// Takes attributes in, and drops the pages if they are those of other contents.
+    /// Stores attributes, and drops the pages if the attributes indicate other contents.
     fn change(&mut self, node: Ino, attributes: Attributes, until: Duration) {
         let before = self.attributes.insert(node, (attributes, until));
         let contents = |attributes: &Attributes| (attributes.size, attributes.mtime);
@@ -107,7 +110,7 @@ impl Kernel {
         }
     }
 
-    /// Has the attributes of a node asked for before they are used.
+    /// Expires the attributes of a node, so they are requested before their next use.
     fn expire(&mut self, node: Ino) {
         if let Some((_, until)) = self.attributes.get_mut(&node) {
             *until = Duration::ZERO;
@@ -129,7 +132,7 @@ impl Kernel {
         }
     }
 
-    /// Drops what the client asks it to drop.
+    /// Drops the items that the client invalidates.
     pub(super) fn invalidate(&mut self, items: &[Invalidation]) {
         for item in items {
             match item {

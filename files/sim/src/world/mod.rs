@@ -1,8 +1,8 @@
 //! The world: a server and clients in simulated time, one event after the other.
 //!
 //! - **FSWORLD-1** Two runs of one scenario are equal.
-//! - **FSWORLD-2** A message is delivered at most once; one that is lost is reported to its sender after a while, whether its
-//!   receiver has handled it or not.
+//! - **FSWORLD-2** A message is delivered at most once; a lost message is reported to its sender
+//!   after a while, whether its receiver has handled it or not.
 
 mod application;
 mod clock;
@@ -42,7 +42,7 @@ use intent::Intent;
 use record::{Begun, record};
 use recorder::Recorder;
 
-/// Events after which a run is taken for an endless one.
+/// Number of events after which a run is considered endless.
 const MOST_EVENTS: u64 = 3_000_000;
 
 /// Lines of the trace that are kept.
@@ -224,7 +224,8 @@ impl World {
         Ok(())
     }
 
-    /// Returns whether an event does not reach a client now: it is down, or paused, and will get it later.
+    /// Returns whether an event does not reach a client now: it is down, or paused, and will get it
+    /// later.
     fn hold(&mut self, host: usize, mount: MountId, event: &Event) -> bool {
         let host = &mut self.hosts[host];
         if host.mount != mount || host.client.is_none() {
@@ -237,7 +238,7 @@ impl World {
         is_paused
     }
 
-    /// Does something with a client that is up, and carries out what it wants then.
+    /// Calls `act` on a client that is up, and carries out its requests.
     fn with_client(
         &mut self,
         host: usize,
@@ -255,7 +256,7 @@ impl World {
         self.drain_client(host);
     }
 
-    /// Lets an application begin its next operation.
+    /// Makes an application start its next operation.
     fn begin(&mut self, host: usize, thread: usize) {
         self.last += 1;
         let token = OpToken(self.last);
@@ -286,10 +287,10 @@ impl World {
         self.interrupt_some(host, token, thread);
     }
 
-    /// Lets a signal arrive during some of the operations that wait for the server.
+    /// Interrupts some of the operations that wait for the server by a signal.
     fn interrupt_some(&mut self, host: usize, token: OpToken, thread: usize) {
         let machine = &self.hosts[host];
-        // What is done in the own directory is checked as one sequence, of which nothing is absent.
+        // The operations in the private directory are checked as one complete sequence.
         let is_owner = thread == 0;
         if self.scenario.interrupts
             && !is_owner
@@ -302,7 +303,7 @@ impl World {
         }
     }
 
-    /// Lets a kernel learn from a reply of its client.
+    /// Updates a kernel from a reply of its client.
     fn learn(&mut self, host: usize, token: OpToken, result: &Result<Reply, Errno>) {
         let machine = &mut self.hosts[host];
         let now = machine.clock.local(self.now);
@@ -357,7 +358,7 @@ impl World {
         self.schedule(self.now + think, Event::Application { host, mount, thread });
     }
 
-    /// Carries out what a client wants.
+    /// Carries out the requests of a client.
     fn drain_client(&mut self, host: usize) {
         let mount = self.hosts[host].mount;
         while let Some(effect) = self.hosts[host].client.as_mut().and_then(Client::take_effect) {
@@ -437,7 +438,7 @@ impl World {
         }
     }
 
-    /// Carries out what the server wants.
+    /// Carries out the requests of the server.
     fn drain_server(&mut self) {
         self.note_failed_batches();
         while let Some(effect) = self.server.as_mut().and_then(Server::take_effect) {

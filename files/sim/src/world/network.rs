@@ -17,7 +17,7 @@ impl World {
         self.scenario.delay.mul_f64(0.1 + 0.9 * self.random.random::<f64>())
     }
 
-    /// Time after which a transport gives a call up.
+    /// Time after which a transport gives up a call.
     pub(super) fn patience(&mut self) -> Duration {
         self.scenario.term.mul_f64(self.random.random_range(0.02..0.3))
     }
@@ -31,13 +31,13 @@ impl World {
         is_lost
     }
 
-    /// Lets a call fail after a while.
+    /// Makes a call fail after a while.
     pub(super) fn fail_call(&mut self, call: u64) {
         let at = self.now + self.patience();
         self.schedule(at, Event::CallFailed { call });
     }
 
-    /// Lets a callback fail after a while.
+    /// Makes a callback fail after a while.
     pub(super) fn fail_callback(&mut self, callback: u64) {
         let at = self.now + self.patience();
         self.schedule(at, Event::CallbackFailed { callback });
@@ -181,7 +181,8 @@ impl World {
         if let Some(found) = self.calls.get_mut(&call) {
             found.at_server = Some(life);
         }
-        // A request of a mount that is gone has another mount's address by now: the server never learns of that.
+        // The host's address now belongs to a later mount, so a request of an ended mount gets a
+        // different one.
         let peer = if self.hosts[host].mount == mount {
             address
         } else {
@@ -190,7 +191,7 @@ impl World {
         if let Some(server) = &mut self.server {
             server.handle_request(local, peer, CallToken(call), bytes);
         }
-        // The end of the burst: until then, a crash loses what was appended.
+        // The end of the burst: until then, a crash loses appended batches.
         let burst = Duration::from_micros(self.random.random_range(1..2_000));
         self.schedule(self.now + burst, Event::ServerWake { life });
         self.drain_server();
@@ -210,13 +211,15 @@ impl World {
         self.drain_server();
     }
 
-    /// Notes that the server has heard a client, or that it may have ended its session because it had not.
+    /// Records that the server received a message from a client, or may have ended its session for
+    /// lack of one.
     fn hear(&mut self, host: usize) {
         self.suspect_silent(host);
         self.hosts[host].heard = (self.now, self.recorder.moment());
     }
 
-    /// Suspects that the session of a client has ended, if the server has not heard it for a term.
+    /// Suspects that the session of a client has ended, if the server has received no message from
+    /// it for a term.
     pub(super) fn suspect_silent(&mut self, host: usize) {
         let host = &mut self.hosts[host];
         let (heard, moment) = host.heard;
@@ -225,7 +228,7 @@ impl World {
         }
     }
 
-    /// Reads whether a client learns that its session has ended.
+    /// Checks whether a message tells a client that its session has ended.
     fn check_welcome(&mut self, host: usize, bytes: &Bytes) {
         let Ok(decoded) = frame::decode::<Response>(bytes.clone()) else { return };
         let mount = self.hosts[host].mount;

@@ -1,4 +1,4 @@
-//! What becomes of an intent: its result in the terms of the checkers.
+//! Records: the result of an intent in the terms of the checkers.
 
 use apus_fs_core::client::Reply;
 use apus_fs_core::wire::{Errno, Ino, Name};
@@ -7,16 +7,17 @@ use super::intent::Intent;
 use super::recorder::Recorder;
 use crate::history::{FileAction, Moment, MountId, NameAction};
 
-/// An operation that was begun.
+/// An operation that was started.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begun {
     pub(super) mount: MountId,
     pub(super) invoked: Moment,
-    /// When it returned; `None`: it did not.
+    /// Time of return; `None`: it did not return.
     pub(super) returned: Option<Moment>,
 }
 
-/// Errors that say nothing of the file system: an operation that ends so may or may not be in effect.
+/// Errors that reveal nothing about the file system: an operation that ends with one may or may not
+/// be in effect.
 fn is_trouble(errno: Errno) -> bool {
     // EINTR, EIO, ENOSPC, ETIMEDOUT
     matches!(errno.0, 4 | 5 | 28 | 110)
@@ -30,7 +31,7 @@ pub(super) fn node(reply: &Reply) -> Option<Ino> {
     }
 }
 
-/// Writes an operation down. `result` is absent if it did not return.
+/// Records an operation. `result` is absent if it did not return.
 pub(super) fn record(
     recorder: &mut Recorder,
     begun: Begun,

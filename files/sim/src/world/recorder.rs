@@ -1,4 +1,4 @@
-//! The recorder: writes down what applications did, object by object.
+//! The recorder: records the operations of applications, object by object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,12 +23,12 @@ pub(super) struct Recorder {
     losses: Vec<(MountId, Moment, Option<Moment>)>,
     appends: Vec<(MountId, Bytes, Option<Moment>)>,
     pub(super) holds: Vec<Hold>,
-    /// Operations that failed for reasons that are not those of POSIX.
+    /// Operations that failed for reasons outside POSIX.
     troubles: Vec<(MountId, String)>,
     pub(super) privates: BTreeMap<MountId, Private>,
 }
 
-/// What a mount did in the directory that only it uses.
+/// Operations of a mount in its private directory.
 #[derive(Debug, Default)]
 pub(super) struct Private {
     pub(super) actions: Vec<PrivateAction>,
@@ -68,7 +68,8 @@ impl Recorder {
         self.syncs.push((mount, at));
     }
 
-    /// Notes that a mount may have lost something at some moment from then on, or until another moment.
+    /// Notes that a mount may have lost something at some moment from then on, or until another
+    /// moment.
     pub(super) fn lose(&mut self, mount: MountId, from: Moment, until: Option<Moment>) {
         self.losses.push((mount, from, until));
         for hold in &mut self.holds {
@@ -78,7 +79,8 @@ impl Recorder {
         }
     }
 
-    /// Notes that a mount could not take all its locks again after a restart of the server. When each was lost is not known.
+    /// Notes that a mount could not take all its locks again after a restart of the server. When
+    /// each was lost is not known.
     pub(super) fn lose_locks(&mut self, mount: MountId) {
         for hold in self.holds.iter_mut().filter(|hold| hold.mount == mount) {
             hold.until = Some(hold.from);
@@ -141,7 +143,8 @@ impl Recorder {
     pub(super) fn owed_appends(&self) -> Vec<Append> {
         let owed = |mount: MountId, returned: Option<Moment>| {
             returned.is_some_and(|returned| {
-                // A sync behind a loss says nothing of what came before: the loss was reported to another one.
+                // A sync after a loss does not cover earlier operations: the loss was reported to
+                // another sync.
                 let is_lost = |at: &Moment| {
                     self.losses.iter().any(|(lost, from, _)| *lost == mount && from < at)
                 };
@@ -162,7 +165,7 @@ impl Recorder {
             .collect()
     }
 
-    /// Returns the history of one object: its actions, and what happened to the mounts that took part.
+    /// Returns the history of one object: its actions, and the events of the mounts involved.
     pub(super) fn history<A: Clone>(&self, actions: &[Event<A>]) -> ObjectHistory<A> {
         let mounts: BTreeSet<MountId> = actions.iter().map(|event| event.mount).collect();
         let mut history: ObjectHistory<A> = actions

@@ -1,4 +1,4 @@
-//! The verdict: what is in the store at the end, and what the checkers say.
+//! The verdict: the final contents of the store, and the results of the checkers.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::checker::prefix::Snapshot;
 use crate::checker::{append, ending, file, lock, names, prefix};
 use crate::history::{FileAction, MountId, NameAction};
 
-/// The mount that reads everything in the end.
+/// The mount that reads everything at the end.
 const OBSERVER: MountId = MountId(u32::MAX);
 
 impl World {
@@ -46,7 +46,7 @@ impl World {
         Ok(())
     }
 
-    /// Reads all shared names and files from the store, as a mount that comes last.
+    /// Reads all shared names and files from the store, as a final mount would.
     fn observe(&mut self, store: &mut MemoryStore) {
         let (mut open, mut seen) = (vec![Ino::ROOT], BTreeSet::new());
         while let Some(directory) = open.pop() {
@@ -79,7 +79,7 @@ impl World {
     /// Checks the directories that only one mount used.
     fn check_prefixes(&self, store: &mut MemoryStore) -> Result<(), Violation> {
         for (mount, private) in &self.recorder.privates {
-            // What a mount does after it has lost its session goes on from what was left.
+            // After it has lost its session, a mount continues from the remaining state.
             if self.fenced.contains(mount) {
                 continue;
             }

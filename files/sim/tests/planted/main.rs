@@ -1,4 +1,5 @@
-//! Histories made by hand: good ones that pass, and planted violations that the checkers must find.
+//! Histories made by hand: good histories that pass, and planted violations that the checkers must
+//! find.
 
 mod appends;
 mod files;

@@ -160,7 +160,7 @@ fn a_crash_loses_names_beside_those_of_others() {
     bad(&history(&[("d", 9)]));
 }
 
-/// What a mount has lost was not seen: the name was there again before the operation returned.
+/// A lost change of a mount was not seen: the name existed again before the operation returned.
 #[test]
 fn a_result_may_come_from_behind_a_loss() {
     let exists = |until| {
@@ -178,6 +178,6 @@ fn a_result_may_come_from_behind_a_loss() {
         ]
     };
     good(&history(12));
-    // Here it has seen what was lost.
+    // Here it has seen the lost change.
     bad(&history(4));
 }

@@ -2,7 +2,7 @@
 
 use apus_fs_sim::history::{Event, Happening, Moment, MountId, ObjectHistory};
 
-/// Returns an event between two moments; `until` 0 says that it never returned.
+/// Returns an event between two moments; `until` 0 means that it never returned.
 pub(crate) fn event<A>(mount: u32, from: u64, until: u64, action: A) -> Event<Happening<A>> {
     happening(mount, from, until, Happening::Action(action))
 }

@@ -1,7 +1,8 @@
 //! Moves the nodes of a log to where they belong.
 //!
-//! The third pass of a replay. A node that is not where it belongs is first moved to a directory of the store's own, so that no
-//! name is in another one's way and no directory would become its own ancestor.
+//! The third pass of a replay. A node that is not where it belongs is first moved to a directory of
+//! the store's own, so that no name is in another one's way and no directory would become its own
+//! ancestor.
 
 use apus_fs_core::wire::{Errno, Ino, NodeKind};
 use bytes::Bytes;
@@ -24,12 +25,12 @@ pub(crate) enum Failure {
     Other(&'static str, Errno),
 }
 
-/// Returns a function that says what failed.
+/// Returns a function that adds the failed step to an error.
 pub(crate) fn during(what: &'static str) -> impl FnOnce(Errno) -> Failure {
     move |errno| Failure::Other(what, errno)
 }
 
-/// What moves files.
+/// State of the pass that moves files to their places.
 pub(crate) struct Arrangement<'a> {
     pub(crate) files: &'a mut Files,
     pub(crate) table: &'a mut Table,
@@ -56,7 +57,8 @@ impl Arrangement<'_> {
             created.extend(self.create_or_forget(*ino)?);
         }
         if !created.is_empty() {
-            // If this replay is interrupted, the next one knows its files. Without space, it creates them again.
+            // If this replay is interrupted, the next one finds its files in the log. Without
+            // space, it creates them again.
             let entries = [(Entry::Observed(created), Bytes::new())];
             if let Err(WriteError::Broken(_)) = self.log.write(&entries, false) {
                 return Err(Failure::Other("write the log", Errno::IO));
@@ -116,7 +118,7 @@ impl Arrangement<'_> {
         Ok(())
     }
 
-    /// Removes a node that is gone in the end.
+    /// Removes a node that the log deletes.
     fn discard(&mut self, ino: Ino) -> Result<(), Failure> {
         let Some(node) = self.table.node(ino) else { return Ok(()) };
         let is_directory = node.kind == NodeKind::Directory;
@@ -159,8 +161,8 @@ impl Arrangement<'_> {
         discovery.foreign.iter().try_for_each(move_all).map_err(during("keep a file"))
     }
 
-    /// Creates a node that was not found; forgets it if the log does not say how to create it, so that another process must have
-    /// removed it.
+    /// Creates a node that was not found; forgets it if the log does not describe its creation:
+    /// another process must have removed it.
     fn create_or_forget(&mut self, ino: Ino) -> Result<Option<Observation>, Failure> {
         if !self.places(ino).is_empty() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Owner and times of a backing file, as system calls take them.
+//! Owner and times of a backing file in the form of system calls.
 
 use std::os::fd::OwnedFd;
 
@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, Gid, Timespec, Timestamps, UTIME_OMIT, Uid};
 
 use super::identity::errno;
 
-/// Returns times as system calls take them; `None` leaves a time unchanged.
+/// Converts times for system calls; `None` leaves a time unchanged.
 pub(crate) fn times(atime: Option<Time>, mtime: Option<Time>) -> Timestamps {
     let spec = |time: Option<Time>| match time {
         Some(time) => Timespec { tv_sec: time.seconds, tv_nsec: time.nanoseconds.into() },

@@ -1,4 +1,4 @@
-//! Carries out in the directory what records do to names.
+//! Applies the name changes of records to the directory.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use super::names::{Fate, Removal, Step};
 use super::table::{ORPHANS, Place, Table, number_name};
 
 impl Files {
-    /// Carries out a step of a record in the directory. The table is as it was before. Returns the backing file of a new node.
+    /// Carries out a step of a record in the directory. The table is as it was before. Returns the
+    /// backing file of a new node.
     pub(crate) fn perform(
         &mut self,
         table: &Table,
@@ -58,7 +59,7 @@ impl Files {
         rustix::fs::renameat_with(&old, from, &new, to, flags).map_err(errno)
     }
 
-    /// Removes a name; `is_directory` says of what.
+    /// Removes the name of a directory (`is_directory`) or of any other node.
     pub(crate) fn unlink(
         &mut self,
         table: &Table,
@@ -71,7 +72,7 @@ impl Files {
         rustix::fs::unlinkat(&directory, place.1.as_bytes(), flags).map_err(errno)
     }
 
-    /// Moves a node to a name that another one has. The name leads to one of them at any time.
+    /// Moves a node to a name that another node has. The name refers to one of the two at any time.
     fn replace(
         &mut self,
         table: &Table,
@@ -123,7 +124,7 @@ impl Files {
         }
     }
 
-    /// Creates what a record says, at `place`.
+    /// Creates the node that a record describes, at `place`.
     pub(crate) fn create(
         &mut self,
         table: &Table,
@@ -176,7 +177,8 @@ impl Files {
         Ok(status.identity)
     }
 
-    /// Gives a node, new or found by a replay, the owner, mode and times of the record that creates it.
+    /// Gives a node, new or found by a replay, the owner, mode and times of the record that creates
+    /// it.
     pub(crate) fn dress_again(
         &self,
         file: &OwnedFd,

@@ -1,4 +1,5 @@
-//! Checkpoints: the directory is made durable, what the store knows is written to a snapshot, and a new log begins.
+//! Checkpoints: the directory is made durable, the store's state is written to a snapshot, and a
+//! new log is started.
 
 use apus_fs_core::store::StoreError;
 
@@ -6,10 +7,10 @@ use super::DirectoryStore;
 use super::snapshot;
 
 impl DirectoryStore {
-    /// Makes a checkpoint. If it fails, the log so far goes on.
+    /// Makes a checkpoint. If it fails, the current log continues.
     pub(crate) fn checkpoint(&mut self) -> Result<(), StoreError> {
         let next = self.log.next();
-        // Nothing would be saved, and the segment has this number already.
+        // There is no work to save, and the segment already has this number.
         if next == self.log.first() && self.pending.is_empty() {
             return Ok(());
         }

@@ -1,4 +1,5 @@
-//! Group commit: all batches that were appended are written to the log, made durable together, and applied in order.
+//! Group commit: all batches that were appended are written to the log, made durable together, and
+//! applied in order.
 
 use std::mem;
 
@@ -15,7 +16,7 @@ use super::names::{Fate, Removal, Step, kind_of_new};
 /// A batch that is being committed.
 struct Running {
     batch: ClientBatch,
-    /// What is logged already.
+    /// End of the part that is already logged.
     position: Position,
     is_finished: bool,
     failed: Option<(u32, Errno)>,
@@ -23,20 +24,20 @@ struct Running {
     nameless: Vec<Ino>,
 }
 
-/// A part of a batch that goes to the log next.
+/// The part of a batch that is logged next.
 struct Logged {
     /// Index of the batch.
     batch: usize,
     part: Part,
     payload: Bytes,
-    /// Where the part begins in its batch.
+    /// Start of the part within its batch.
     position: Position,
-    /// Whether all records are what one record of the batch was resolved to.
+    /// Whether all records result from resolving one record of the batch.
     is_resolved: bool,
 }
 
 impl DirectoryStore {
-    /// Commits what was appended.
+    /// Commits the appended batches.
     pub(crate) fn commit_appended(&mut self) -> Result<Vec<AppliedBatch>, StoreError> {
         self.check_works()?;
         let mut running = Vec::new();
@@ -88,7 +89,7 @@ impl DirectoryStore {
         Ok(running.into_iter().map(|running| self.report(running)).collect())
     }
 
-    /// Splits off what can be logged without knowing the effects of what was split off before.
+    /// Splits off the records that can be logged before the effects of earlier parts are known.
     fn next_part(&mut self, running: &mut Running, batch: usize) -> Logged {
         let position = running.position;
         let (client, number) = (running.batch.client.0, running.batch.number);
@@ -179,7 +180,8 @@ impl DirectoryStore {
             let progress = self.knowledge.clients.entry(client).or_default();
             progress.advance(part.number, part.next.filter(|_| !run.is_finished));
         }
-        // After the end of this process, nothing of this is replayed, and new files are known.
+        // If this process ends now, the next process replays none of these frames, and finds the
+        // new files in the log.
         if let (true, Some(mount)) = (is_logged, self.mount) {
             self.pending.push(Observation::Applied { mount });
             self.write_observations()?;
@@ -194,7 +196,8 @@ impl DirectoryStore {
     pub(crate) fn write_entries(&mut self, entries: &[(Entry, Bytes)]) -> Result<bool, StoreError> {
         self.counters.log_syncs += 1;
         let mut result = self.log.write(entries, true);
-        // A checkpoint frees the space of the log so far. If there is no space even for that, the log is as it was.
+        // A checkpoint frees the space of the log so far. If there is no space even for that, the
+        // log is as it was.
         if matches!(result, Err(WriteError::Full))
             && self.log.length() > 0
             && self.checkpoint().is_ok()
@@ -212,8 +215,8 @@ impl DirectoryStore {
         }
     }
 
-    /// Notes durably that a record failed, before any response says so. No checkpoint can make room for that: parts behind this
-    /// one are in the log and not applied.
+    /// Records durably that a record failed, before any response reports it. No checkpoint can make
+    /// room for this frame: later parts are in the log and not yet applied.
     fn write_stopped(
         &mut self,
         sequence: u64,
@@ -232,7 +235,8 @@ impl DirectoryStore {
         }
     }
 
-    /// Writes what was read from the directory, so that nodes are found again after the process ended. It need not be durable.
+    /// Logs the observations of the directory, so that the next process finds the nodes again. They
+    /// need not be durable.
     fn write_observations(&mut self) -> Result<(), StoreError> {
         if self.pending.is_empty() {
             return Ok(());
@@ -252,7 +256,7 @@ impl DirectoryStore {
         Ok(())
     }
 
-    /// Applies the records of a part that is in the log. Returns the one that failed.
+    /// Applies the records of a logged part. Returns the record that failed, if any.
     fn apply_part(
         &mut self,
         run: &mut Running,
@@ -263,7 +267,7 @@ impl DirectoryStore {
         for (index, record) in (0_u32..).zip(&part.records) {
             let step = match self.knowledge.table.check(record) {
                 Ok(step) => step,
-                // A replay comes to the same result.
+                // A replay gets the same result.
                 Err(errno) => return Ok(Some((index, errno))),
             };
             if let Err(errno) = self.apply_record(&step, record, payload) {

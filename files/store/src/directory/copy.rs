@@ -1,5 +1,6 @@
-//! Resolves records whose effect depends on the state before them, so that it can be replayed: a copy between files becomes writes,
-//! and the removal of an attribute is logged only if there is the attribute.
+//! Resolves records whose effect depends on the state before them, so that it can be replayed: a
+//! copy between files becomes writes, and the removal of an attribute is logged only if there is
+//! the attribute.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +11,7 @@ use bytes::Bytes;
 
 use super::DirectoryStore;
 
-/// Bytes that are copied with one frame of the log. Chosen by us: a fraction of what a batch may carry.
+/// Maximum bytes copied per frame of the log. Chosen by us: a fraction of the largest batch.
 const MAX_COPY: u64 = 8 << 20;
 
 /// A `CopyRange` record.
@@ -28,12 +29,12 @@ pub(crate) struct Copy {
 pub(crate) struct Piece {
     pub(crate) records: Vec<Record>,
     pub(crate) payload: Bytes,
-    /// Bytes that are copied with this piece and those before it; `None` if it is the last one.
+    /// Bytes copied up to the end of this piece; `None` if it is the last piece.
     pub(crate) copied: Option<u64>,
 }
 
 impl Copy {
-    /// Returns what a record copies, if it does.
+    /// Returns the copy that a record requests, if any.
     const fn of(record: &Record) -> Option<Self> {
         match record {
             Record::CopyRange { from, from_offset, to, to_offset, length } => Some(Self {
@@ -58,7 +59,7 @@ impl Copy {
 }
 
 impl DirectoryStore {
-    /// Resolves a record of which `copied` bytes are done.
+    /// Resolves the rest of a record after its first `copied` bytes.
     pub(crate) fn resolve(&mut self, record: &Record, copied: u64) -> Result<Piece, Errno> {
         if let Some(copy) = Copy::of(record) {
             return self.piece(copy, copied);
@@ -71,7 +72,7 @@ impl DirectoryStore {
         Ok(Piece { records: vec![record.clone()], payload: Bytes::new(), copied: None })
     }
 
-    /// Reads the next piece of a copy of which `copied` bytes are done.
+    /// Reads the next piece of a copy after its first `copied` bytes.
     fn piece(&mut self, copy: Copy, copied: u64) -> Result<Piece, Errno> {
         self.search_for(copy.from.ino);
         self.search_for(copy.to.ino);
@@ -127,7 +128,7 @@ fn zero(file: Handle, offset: u64, length: u64, size: u64) -> Vec<Record> {
     records
 }
 
-/// Copies do not say when they were made.
+/// Copies carry no time, so the current one is used.
 fn now() -> Time {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time { seconds: now.as_secs() as i64, nanoseconds: now.subsec_nanos() }

@@ -1,7 +1,7 @@
-//! Properties of any bytes that are read as a log.
+//! Properties that hold for arbitrary bytes read as a log.
 //!
-//! The fuzz target `fs_log` in `fuzz/` at the root of the repository feeds this with new inputs, the tests with stored and with
-//! mutated ones.
+//! The fuzz target `fs_log` in `fuzz/` at the root of the repository calls this with new inputs,
+//! the tests with stored and mutated inputs.
 
 use std::hash::Hasher;
 
@@ -13,14 +13,14 @@ use super::frame::{self, Frame, Scanned};
 /// Frames of one input at most: a search behind damage takes the square of their bytes.
 const MAX_FRAMES: usize = 16;
 
-/// Reads the bytes as a log. Then takes them as the headers of frames with the right checksums, reads these as a log, and the
-/// same log with one damaged byte and cut off.
+/// Reads the bytes as a log. Then takes them as the headers of frames with the right checksums,
+/// reads these as a log, and the same log with one damaged byte and cut off.
 pub(crate) fn run(bytes: &[u8]) {
     if let Some(magic) = bytes.first_chunk() {
         let _ = scan(u64::from_le_bytes(*magic), bytes);
     }
     let Some((&[flags, low, high, mask], rest)) = bytes.split_first_chunk() else { return };
-    // No input has the magic number in it, as no client knows that of an export.
+    // No input contains the magic number, as no client knows the magic number of an export.
     let mut hasher = SipHasher13::new();
     hasher.write(bytes);
     let magic = hasher.finish();
@@ -88,7 +88,7 @@ fn seal(
     log.extend(checked);
 }
 
-/// Reads a log, and checks what was read. Returns the frames, encoded again, and where each one ends.
+/// Reads a log and checks the result. Returns the frames, encoded again, and the end of each.
 fn scan(magic: u64, bytes: &[u8]) -> Result<Vec<(Vec<u8>, usize)>, usize> {
     let Scanned { frames, end } = frame::scan(magic, &Bytes::copy_from_slice(bytes), 0)
         .inspect_err(|position| assert!(*position < bytes.len(), "FRAME-2"))?;
@@ -112,7 +112,7 @@ fn scan(magic: u64, bytes: &[u8]) -> Result<Vec<(Vec<u8>, usize)>, usize> {
     Ok(read)
 }
 
-/// Returns where the frame at the beginning of `bytes` ends, if it starts at `start`.
+/// Returns the end of the first frame in `bytes`, if it starts at `start`.
 fn bytes_of(bytes: &[u8], start: usize) -> usize {
     let length = u32::from_le_bytes(bytes[12..16].try_into().expect("four"));
     start + 36 + length as usize

@@ -1,4 +1,4 @@
-//! Carries out in the directory what records do to contents and attributes, and reads both.
+//! Applies changes of contents and attributes to the directory, and reads both.
 
 use std::os::fd::OwnedFd;
 
@@ -55,8 +55,8 @@ impl Files {
         }
     }
 
-    /// Size first, because it needs permission; then the owner, which clears bits of the mode; times last, because all else
-    /// changes them.
+    /// Size first, because it needs permission; then the owner, which clears bits of the mode;
+    /// times last, because all else changes them.
     fn set_attributes(
         &mut self,
         table: &Table,
@@ -99,7 +99,7 @@ impl Files {
         length: u64,
     ) -> Result<Bytes, Errno> {
         let file = self.contents(table, ino, false)?;
-        // What is allocated is bounded by what is there.
+        // The allocation is bounded by the size of the file.
         let size = status_of(&file)?.attributes.size;
         let length = length.min(size.saturating_sub(offset)) as usize;
         let mut bytes = vec![0; length];
@@ -151,7 +151,7 @@ impl Files {
     }
 }
 
-/// Returns the bytes of a payload to which a record refers.
+/// Returns the bytes of a payload that a record refers to.
 fn part(payload: &Bytes, data: Data) -> Result<&[u8], Errno> {
     let start = data.start as usize;
     let end = start.checked_add(data.length as usize).ok_or(Errno::INVAL)?;
@@ -185,7 +185,7 @@ fn allocate(file: &OwnedFd, mode: AllocateMode, offset: u64, length: u64) -> Res
     if done != Err(Errno::OPNOTSUPP) || !flags.contains(FallocateFlags::ZERO_RANGE) {
         return done;
     }
-    // tmpfs cannot zero a range, but frees it, and what is freed reads as zeros.
+    // tmpfs cannot zero a range, but can free it, and a freed range reads as zeros.
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(file, hole, offset, length).map_err(errno)?;
     let end = offset.checked_add(length).ok_or(Errno::INVAL)?;

@@ -1,7 +1,8 @@
-//! Where the nodes of a log are in the directory after a crash.
+//! Discovery: finds the nodes of a log in the directory after a crash.
 //!
-//! The second pass of a replay. A crash of the process leaves the effects of the first records, a crash of the machine those of
-//! any, up to what the file system orders. So each node is sought in all places where the log had it.
+//! The second pass of a replay. A crash of the process leaves the effects of the first records; a
+//! crash of the machine leaves the effects of any records, within the order that the file system
+//! keeps. So each node is searched for in all places where the log had it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,10 +14,11 @@ use super::journeys::Journeys;
 use super::listing;
 use super::table::{ORPHANS, Place, REPLAY, Table, is_public};
 
-/// What is in the directory. The table has the nodes of the log where they were found.
+/// Contents of the directory. The table has the nodes of the log in the places where they were
+/// found.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
-    /// Where the nodes of the log belong.
+    /// Final places of the log's nodes.
     pub(crate) goal: HashMap<Ino, Vec<Place>>,
     /// Files that an interrupted batch or replay created, parents before their children.
     pub(crate) garbage: Vec<Ino>,
@@ -55,7 +57,8 @@ impl Discovery {
         Ok(this)
     }
 
-    /// Takes the nodes of the log out of the table's names, and puts those into the table that are to be removed.
+    /// Takes the nodes of the log out of the table's names, and puts those into the table that are
+    /// to be removed.
     fn detach(&mut self, table: &mut Table, journeys: &Journeys) {
         for (ino, node) in &journeys.nodes {
             match table.node(*ino) {
@@ -69,7 +72,8 @@ impl Discovery {
                 None => table.insert(*ino, node.kind, None),
             }
         }
-        // Afterwards, because an inode number can have been used by several of them, one after the other.
+        // Afterwards, because an inode number can have been used by several of them, one after the
+        // other.
         for (ino, node) in &journeys.nodes {
             if let Some(identity) = node.identity.filter(|is| table.identified(*is).is_none()) {
                 table.identify(*ino, identity);
@@ -104,7 +108,7 @@ impl Discovery {
             let place = (directory, name);
             let ino = number.map(Ino).filter(|ino| is_public(*ino));
             match ino.and_then(|ino| Some((ino, journeys.nodes.get_mut(&ino)?))) {
-                // A replay that was interrupted may have created the node once more.
+                // An interrupted replay may have created the node a second time.
                 Some((ino, node))
                     if node.identity == Some(status.identity)
                         || (node.created.is_some() && node.kind == status.attributes.kind) =>
@@ -122,7 +126,8 @@ impl Discovery {
         Ok(())
     }
 
-    /// Puts a directory into the queue if it can be reached already; else it waits for the one on its way that was not found.
+    /// Puts a directory into the queue if it can be reached already; else it waits for the one on
+    /// its way that was not found.
     fn enqueue(&mut self, table: &Table, directory: Ino) {
         let mut at = directory;
         for _ in 0..4096 {
@@ -157,7 +162,7 @@ impl Discovery {
         }
     }
 
-    /// Decides what the file at a place is at which the log had `nodes`.
+    /// Identifies the file at a place where the log had `nodes`.
     fn meet(
         &mut self,
         table: &mut Table,

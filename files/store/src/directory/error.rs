@@ -20,13 +20,14 @@ pub enum OpenError {
     Damaged {
         /// The segment of the log, or the snapshot.
         path: String,
-        /// Where the damage begins.
+        /// Start of the damage.
         position: u64,
     },
-    /// Changes of the log could not be applied again. They stay in the log: opening may succeed later, e.g. when there is space.
+    /// Changes of the log could not be applied again. They stay in the log: opening may succeed
+    /// later, e.g. when there is space.
     #[error("changes of the log cannot be applied again ({what}): error {}", errno.0)]
     Replay {
-        /// What was attempted.
+        /// The operation that failed.
         what: String,
         /// The file system's error.
         errno: Errno,
@@ -36,7 +37,7 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
-/// Returns a function that makes an error of a system call one of the store.
+/// Returns a function that turns an error of a system call into an error of the store.
 pub(crate) fn failed<E: Into<io::Error>>(
     operation: &'static str,
     path: &Path,

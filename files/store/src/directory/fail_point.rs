@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a simulated crash unwinds with.
+/// Panic payload of a simulated crash.
 #[derive(Debug)]
 pub struct Crashed;
 
-/// Counts changes down, and unwinds with [`Crashed`] at zero. Without a count, it does nothing.
+/// Counts changes down, and unwinds with [`Crashed`] at zero. Without a count, it has no effect.
 #[derive(Clone, Debug, Default)]
 pub struct FailPoint(Option<Arc<AtomicU64>>);
 
 impl FailPoint {
-    /// Returns a fail point that lets `changes` changes pass.
+    /// Returns a fail point that allows `changes` changes before it crashes.
     pub fn after(changes: u64) -> Self {
         Self(Some(Arc::new(AtomicU64::new(changes))))
     }

@@ -1,7 +1,9 @@
-//! Reaches the backing files of nodes, without following any symbolic link and without leaving the export.
+//! Reaches the backing files of nodes, without following any symbolic link and without leaving the
+//! export.
 //!
-//! A node is reached from its directory by one name, and its directory by a descriptor that is cached or reached in the same
-//! way. What is found must have the node's identity. Devices and pipes are never opened, only referred to.
+//! A node is reached from its directory by one name, and its directory by a descriptor that is
+//! cached or opened in the same way. The file found must have the node's identity. Devices and
+//! pipes are never opened, only referred to.
 
 use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,7 +20,7 @@ use super::table::{LOST, Node, ORPHANS, REPLAY, Table};
 
 const EACCES: i32 = 13;
 
-/// A file that is open for its contents.
+/// A file that is open for access to its contents.
 #[derive(Clone, Debug)]
 struct OpenFile {
     file: Arc<OwnedFd>,
@@ -31,7 +33,7 @@ pub(crate) struct Files {
     pub(crate) state: State,
     /// Notices every change before it is made.
     pub(crate) fail_point: FailPoint,
-    /// Whether files get the owners that records name.
+    /// Whether files get the owners given in records.
     pub(crate) sets_owners: bool,
     device: (u32, u32),
     directories: LruCache<Ino, Arc<OwnedFd>>,
@@ -64,7 +66,7 @@ impl Files {
 
     /// Returns a descriptor of a directory, which can be neither read nor written.
     pub(crate) fn directory(&mut self, table: &Table, ino: Ino) -> Result<Arc<OwnedFd>, Errno> {
-        // Directories on the way, from the wanted one upwards.
+        // Directories on the path, from the target upwards.
         let mut way: Vec<(Ino, &Node, &Name)> = Vec::new();
         let mut at = ino;
         let mut directory = loop {
@@ -114,9 +116,11 @@ impl Files {
         if is_it { Ok(status) } else { Err(Errno::STALE) }
     }
 
-    /// Returns a reference to what a name leads to: never followed, never opened for reading or writing.
+    /// Opens a name as a reference (`O_PATH`): links are not followed, and the file is not opened
+    /// for reading or writing.
     pub(crate) fn open_path(directory: &OwnedFd, name: &Name) -> Result<OwnedFd, Errno> {
-        // With both flags, the last component may be a link, which is not followed; RESOLVE_NO_SYMLINKS permits that.
+        // With both flags, the last component may be a link, which is not followed;
+        // RESOLVE_NO_SYMLINKS permits that.
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH
             | ResolveFlags::NO_MAGICLINKS
@@ -195,7 +199,8 @@ impl Files {
         let flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let open = || rustix::fs::open(proc_path(&file), flags, Mode::empty());
         let opened = match open() {
-            // An ordinary user who owns the file: its mode concerns the clients' users, and is checked by clients.
+            // The server runs as an ordinary user who owns the file: its mode concerns the clients'
+            // users, and is checked by clients.
             Err(error) if error.raw_os_error() == EACCES => {
                 let mode = status.attributes.mode;
                 rustix::fs::chmod(proc_path(&file), mode_of(mode | 0o600)).map_err(errno)?;
@@ -233,19 +238,19 @@ impl Files {
         self.open.clear();
     }
 
-    /// Closes the descriptors of a node that is gone.
+    /// Closes the descriptors of a deleted node.
     pub(crate) fn forget(&mut self, ino: Ino) {
         self.directories.pop(&ino);
         self.open.pop(&ino);
     }
 }
 
-/// Returns a path that leads to what a descriptor refers to, for system calls that take no descriptor.
+/// Returns a path to the file behind a descriptor, for system calls that take no descriptor.
 pub(crate) fn proc_path(file: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// Returns permission bits as system calls take them.
+/// Converts permission bits for system calls.
 pub(crate) fn mode_of(mode: u16) -> Mode {
     Mode::from_raw_mode(u32::from(mode) & 0o7777)
 }

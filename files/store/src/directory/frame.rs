@@ -8,12 +8,15 @@
 //!   └───────┴─────┴────────┴────────┴──────────┴─────────┴────────┴─────────┘
 //! ```
 //!
-//! The magic number depends on the export's secret: no client can write bytes that look like a frame.
+//! The magic number depends on the export's secret: no client can write bytes that look like a
+//! frame.
 //!
 //! # Invariants
 //!
-//! - **FRAME-1** A log that was cut anywhere, or whose last write was torn, is read up to the last frame that was made durable.
-//! - **FRAME-2** Damage to a frame that was durable is noticed whenever a frame was written after it was.
+//! - **FRAME-1** A log that was cut anywhere, or whose last write was torn, is read up to the last
+//!   frame that was made durable.
+//! - **FRAME-2** Damage to a frame that was durable is noticed whenever a frame was written after
+//!   it was.
 
 use std::hash::Hasher;
 
@@ -27,15 +30,16 @@ use super::identity::Identity;
 /// Bytes of a frame before its header.
 const PREFIX: usize = 36;
 
-/// What a frame says.
+/// Content of a frame.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Entry {
-    /// What was read from the directory, or ended, since the last frame.
+    /// Nodes that were read from the directory, or ended, since the last frame.
     Observed(Vec<Observation>),
     /// Records of a batch, all or a part of them.
     Part(Part),
-    /// The file system refused a record of an earlier frame, and nothing behind it is applied. If a replay has noticed it, names
-    /// of the records behind it may be in the directory.
+    /// The file system refused a record of an earlier frame, and no later record of its batch is
+    /// applied. If the failure occurred in a replay, names of the later records may be in the
+    /// directory.
     Stopped { sequence: u64, record: u32, in_replay: bool },
     /// Numbers below this one may have been given to clients.
     Reserved { up_to: u64 },
@@ -54,19 +58,20 @@ pub(crate) enum Observation {
     Dropped { ino: Ino },
     /// A client will not return.
     Forgotten { client: [u8; 16] },
-    /// All frames before this one were applied, while the export was mounted as `mount` says.
+    /// All frames before this one were applied, while the export was mounted as `mount`.
     Applied { mount: Mount },
     /// A batch failed before it was logged.
     Refused { client: [u8; 16], number: u64 },
-    /// Whether the changes are void that a client has not sent.
+    /// Whether changes that a client has not sent yet are void.
     Fenced { client: [u8; 16], is_fenced: bool },
     /// A batch failed, and why.
     Failed { client: [u8; 16], failed: FailedBatch },
-    /// Clients whose ranges all begin below `first` have returned too late.
+    /// Clients whose ranges all start below `first` have returned too late.
     ReturnsFrom { first: u64 },
 }
 
-/// One life of a mounted file system: as long as it lasts, no change is lost when the server's process ends.
+/// One life of a mounted file system: as long as it lasts, no change is lost when the server's
+/// process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mount {
     /// Random number of the machine's start; zeros if it is not known.
@@ -81,7 +86,7 @@ pub(crate) struct Part {
     pub(crate) client: [u8; 16],
     pub(crate) number: u64,
     pub(crate) records: Vec<Record>,
-    /// How far the batch is applied afterwards; `None` if that is all of it.
+    /// Position in the batch up to which it is applied afterwards; `None` if the batch is complete.
     pub(crate) next: Option<Position>,
 }
 
@@ -94,7 +99,7 @@ pub(crate) struct Position {
     pub(crate) copied: u64,
 }
 
-/// How far a client's batches are applied.
+/// Progress of a client's batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Progress {
     /// Number of the last batch.
@@ -113,13 +118,13 @@ pub(crate) struct Frame {
     pub(crate) payload: Bytes,
 }
 
-/// What was found where a frame could begin.
+/// Result of parsing at a possible start of a frame.
 enum Found {
     Frame { frame: Frame, length: usize },
     Nothing,
 }
 
-/// Frames of a segment, and where the good ones end.
+/// Frames of a segment, and the end of the intact frames.
 pub(crate) struct Scanned {
     pub(crate) frames: Vec<Frame>,
     pub(crate) end: usize,
@@ -132,7 +137,7 @@ pub(crate) fn magic(secret: &[u8; 16]) -> u64 {
     hasher.finish()
 }
 
-/// Returns what precedes the payload in a frame. All frames below `durable` are.
+/// Encodes the part of a frame before the payload. All frames below `durable` are durable.
 pub(crate) fn encode(
     magic: u64,
     sequence: u64,
@@ -171,11 +176,11 @@ fn decode(magic: u64, bytes: &Bytes, at: usize) -> Found {
     Found::Frame { frame, length: PREFIX + length }
 }
 
-/// Reads the frames of a segment, of which the first one has the number `next`.
+/// Reads the frames of a segment whose first frame has the number `next`.
 ///
 /// # Errors
 ///
-/// The position of a frame that is damaged although it was durable.
+/// The position of a damaged frame that had been durable.
 pub(crate) fn scan(magic: u64, bytes: &Bytes, mut next: u64) -> Result<Scanned, usize> {
     let (mut frames, mut end) = (Vec::new(), 0);
     while let Found::Frame { frame, length } = decode(magic, bytes, end) {
@@ -185,7 +190,8 @@ pub(crate) fn scan(magic: u64, bytes: &Bytes, mut next: u64) -> Result<Scanned, 
         frames.push(frame);
         (next, end) = (next + 1, end + length);
     }
-    // What follows may be the rest of a write that was torn: then no frame was written after it was durable.
+    // The remaining bytes may be the rest of a torn write: in that case, no frame was written after
+    // it had become durable.
     let pattern = magic.to_le_bytes();
     for at in end..bytes.len().saturating_sub(PREFIX - 1) {
         if bytes[at] == pattern[0]
@@ -228,7 +234,8 @@ mod tests {
         }
     }
 
-    /// FRAME-2: every bit of a frame matters; damage to the last one is no different from a torn write.
+    /// FRAME-2: every bit of a frame matters; damage to the last one is no different from a torn
+    /// write.
     #[test]
     fn damage_is_noticed() {
         let (bytes, ends) = log();

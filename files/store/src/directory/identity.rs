@@ -1,4 +1,4 @@
-//! What the file system says about a backing file, and the number of a node that was found.
+//! Status and identity of a backing file, and the number of a node that was found.
 
 use std::hash::Hasher;
 use std::os::fd::{AsFd, AsRawFd};
@@ -11,9 +11,11 @@ use siphasher::sip::SipHasher13;
 /// Numbers of nodes that were found have this bit; numbers that clients choose do not.
 const FOUND: u64 = 1 << 63;
 
-/// What distinguishes a backing file from all others of the export, also from later ones with the same inode number.
+/// Distinguishes a backing file from all others of the export, also from later files with the same
+/// inode number.
 ///
-/// The device is no part of it: the export is one file system, whose device number may be another one after a reboot.
+/// The device is not part of the identity: the export is one file system, and its device number may
+/// change at a reboot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Identity {
     /// Inode number.
@@ -23,7 +25,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Returns the number of the node if it was found; `attempt` grows while the number belongs to another identity.
+    /// Returns the number of the node if it was found; `attempt` grows while the number belongs to
+    /// another identity.
     pub(crate) fn number(&self, secret: &[u8; 16], attempt: u32) -> Ino {
         let mut hasher = SipHasher13::new_with_key(secret);
         hasher.write(b"found node");
@@ -35,7 +38,7 @@ impl Identity {
     }
 }
 
-/// Returns whether a number is that of a node that was found.
+/// Returns whether a number belongs to a node that was found.
 pub(crate) const fn is_found(ino: Ino) -> bool {
     ino.0 & FOUND != 0
 }
@@ -43,7 +46,7 @@ pub(crate) const fn is_found(ino: Ino) -> bool {
 /// A backing file as it is now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Status {
-    /// Which file it is.
+    /// Identity of the file.
     pub(crate) identity: Identity,
     /// Its attributes.
     pub(crate) attributes: Attributes,
@@ -58,12 +61,12 @@ pub(crate) fn errno(error: rustix::io::Errno) -> Errno {
     Errno(error.raw_os_error() as u16)
 }
 
-/// Returns the status of what `name` in `directory` is, without following it.
+/// Returns the status of `name` in `directory`, without following a link.
 pub(crate) fn status_at(directory: impl AsFd, name: &[u8]) -> Result<Status, Errno> {
     status(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT)
 }
 
-/// Returns the status of what a descriptor refers to.
+/// Returns the status of the file behind a descriptor.
 pub(crate) fn status_of(file: impl AsFd) -> Result<Status, Errno> {
     status(file, b"", AtFlags::EMPTY_PATH)
 }

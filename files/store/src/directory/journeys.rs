@@ -1,6 +1,6 @@
-//! What a log says about names: where each node that it moves was, and where it belongs in the end.
+//! Journeys: the places through which a log moves each node, and its final place.
 //!
-//! The first pass of a replay. It runs all records in the table, without the directory.
+//! The first pass of a replay. It applies all records to the table, without the directory.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,17 +20,17 @@ pub(crate) type RecordIndex = (usize, usize);
 #[derive(Clone, Debug)]
 pub(crate) struct Traveller {
     pub(crate) kind: NodeKind,
-    /// `None` if the log creates the node and ends before it says what its backing file is.
+    /// `None` if the log creates the node and ends before it records the backing file.
     pub(crate) identity: Option<Identity>,
     /// All places where the node may be.
     pub(crate) places: Vec<Place>,
     /// The record that creates the node, if the log does.
     pub(crate) created: Option<RecordIndex>,
-    /// Whether the node is gone in the end.
+    /// Whether the log deletes the node.
     pub(crate) is_deleted: bool,
 }
 
-/// What a log does.
+/// Effects of a log on names.
 #[derive(Debug, Default)]
 pub(crate) struct Journeys {
     pub(crate) nodes: HashMap<Ino, Traveller>,
@@ -39,10 +39,10 @@ pub(crate) struct Journeys {
 }
 
 impl Journeys {
-    /// Runs the frames of a log. Afterwards, the table has each name where it belongs.
+    /// Applies the frames of a log to the table. Afterwards, each name is in its final place.
     ///
-    /// Replays that were ended by a record which the file system refused have moved nodes to where they belonged without that:
-    /// the result knows those places, too.
+    /// A replay that was ended by a record that the file system refused has moved nodes to the
+    /// places that they would have had without the refusal. The result contains these places, too.
     pub(crate) fn run_all(knowledge: &mut Knowledge, frames: &[Frame]) -> Self {
         let refusals = frames.iter().filter(|frame| is_replay_stop(frame)).count();
         let earlier: Vec<_> =
@@ -70,7 +70,7 @@ impl Journeys {
         }
     }
 
-    /// Runs the frames of a log, as the replay did before which `refusals` records had been refused.
+    /// Applies the frames of a log as a replay did after `refusals` records had been refused.
     fn run(knowledge: &mut Knowledge, frames: &[Frame], refusals: usize) -> Self {
         let mut journeys = Self::default();
         let replays = frames.iter().filter(|frame| is_replay_stop(frame)).take(refusals);
@@ -97,7 +97,7 @@ impl Journeys {
                         index,
                         &part.records[..stop.map_or(count, |stop| stop.min(count))],
                     );
-                    // Why the file system has refused a record is noted behind it.
+                    // A later frame contains the file system's reason for refusing a record.
                     let stopped = stop.map(|stop| (stop, Errno::IO));
                     let failed = refused.or(stopped);
                     let next = part.next.filter(|_| failed.is_none());
@@ -161,7 +161,7 @@ impl Journeys {
         }
     }
 
-    /// An inode number may have been used before by a node that is gone.
+    /// An inode number may have been used before by a deleted node.
     fn identify(&mut self, ino: Ino, identity: Identity) {
         if !self.nodes.contains_key(&ino) {
             return;
@@ -175,7 +175,7 @@ impl Journeys {
         }
     }
 
-    /// Runs records up to the first one that does not apply, and returns that one, and why it does not.
+    /// Applies records up to the first that fails, and returns that record and the reason.
     fn run_records(
         &mut self,
         table: &mut Table,

@@ -43,7 +43,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Begins a segment, durably.
+    /// Creates a segment durably.
     pub(crate) fn create(
         state: &State,
         magic: u64,
@@ -60,7 +60,8 @@ impl Log {
         Ok(Self { file, path, magic, first, next: first, durable: first, end: 0, fail_point })
     }
 
-    /// Continues a segment that has frames from `first` to before `next` in its first `end` bytes; what follows is cut off.
+    /// Continues a segment that has frames from `first` to before `next` in its first `end` bytes;
+    /// the rest is cut off.
     pub(crate) fn resume(
         state: &State,
         magic: u64,
@@ -73,14 +74,14 @@ impl Log {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&state.directory, &*name, flags, Mode::empty())
             .map_err(failed("open", &path))?;
-        // What was read is applied, so it must be durable first.
+        // The frames read are about to be applied, so they must be durable first.
         rustix::fs::ftruncate(&file, end)
             .and_then(|()| rustix::fs::fdatasync(&file))
             .map_err(failed("truncate", &path))?;
         Ok(Self { file, path, magic, first, next, durable: next, end, fail_point })
     }
 
-    /// Begins the next segment.
+    /// Creates the next segment.
     pub(crate) fn succeed(&self, state: &State) -> Result<Self, StoreError> {
         Self::create(state, self.magic, self.next, self.fail_point.clone())
     }
@@ -100,7 +101,7 @@ impl Log {
         self.end
     }
 
-    /// Appends frames, and makes them durable if asked to.
+    /// Appends frames, and makes them durable on request.
     pub(crate) fn write(
         &mut self,
         entries: &[(Entry, Bytes)],

@@ -1,13 +1,15 @@
-//! A directory of the server's file system, and the log that makes changes to it durable and repeatable. After a crash it holds what was confirmed (FS-11).
+//! A directory of the server's file system, and the log that makes changes to it durable and
+//! repeatable. After a crash, it holds all confirmed changes (FS-11).
 //!
-//! Every batch is written to the log and made durable before it is applied to the directory with ordinary system calls. After a
-//! crash, [`replay`] brings the directory to the state after the last batch of the log, whatever part of it was applied before.
-//! Other programs may read the directory, and change it, though clients notice such changes late.
+//! Every batch is written to the log and made durable before it is applied to the directory with
+//! ordinary system calls. After a crash, [`replay`] brings the directory to the state after the
+//! last batch of the log, no matter which part of it had been applied. Other programs may read the
+//! directory, and change it, though clients notice such changes late.
 //!
 //! | module | part |
 //! |---|---|
-//! | `state`, `log`, `frame`, `snapshot`, `checkpoint` | what is stored in `.apus-fs` |
-//! | `identity`, `table`, `names` | which nodes there are, and what records do to their names |
+//! | `state`, `log`, `frame`, `snapshot`, `checkpoint` | content of `.apus-fs` |
+//! | `identity`, `table`, `names` | the known nodes, and the effects of records on their names |
 //! | `files`, `change`, `data`, `listing`, `observe`, `search` | system calls |
 //! | `commit`, `copy` | batches |
 //! | `replay`, `journeys`, `discovery`, `arrange` | after a crash |
@@ -65,23 +67,23 @@ use names::is_hidden;
 use snapshot::Knowledge;
 use table::{ORPHANS, is_public};
 
-/// How many numbers are reserved with one frame of the log.
+/// Node numbers reserved per frame of the log.
 const RESERVE_STEP: u64 = 1 << 20;
 
 /// Settings of a [`DirectoryStore`].
 #[derive(Clone, Debug)]
 pub struct DirectoryOptions {
-    /// Bytes of the log after which the directory is synchronised and a new log begun. A replay reads that much at most, and
-    /// keeps it in memory.
+    /// Size of the log in bytes at which the directory is synchronised and a new log is started. A
+    /// replay reads at most this many bytes, and keeps them in memory.
     pub checkpoint_bytes: u64,
     /// Descriptors of directories that are kept.
     pub directories: NonZeroUsize,
     /// Descriptors of files that are kept.
     pub files: NonZeroUsize,
-    /// Whether a test replays what is known to be applied, as after a crash of the machine.
+    /// Whether a test replays frames that are known to be applied, as after a crash of the machine.
     #[doc(hidden)]
     pub replays_all: bool,
-    /// Where a test lets the store crash.
+    /// Point at which a test makes the store crash.
     #[doc(hidden)]
     pub fail_point: FailPoint,
 }
@@ -99,7 +101,7 @@ impl Default for DirectoryOptions {
     }
 }
 
-/// What a store counts.
+/// Counters of a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     commits: u64,
@@ -114,9 +116,9 @@ pub struct DirectoryStore {
     knowledge: Knowledge,
     log: Log,
     secret: [u8; 16],
-    /// `None` if every replay begins with the first frame.
+    /// `None` if every replay starts with the first frame.
     mount: Option<Mount>,
-    /// What the next frame says about nodes.
+    /// Observations of nodes for the next frame.
     pending: Vec<Observation>,
     appended: Vec<ClientBatch>,
     /// The next number that is given to a client.
@@ -125,21 +127,22 @@ pub struct DirectoryStore {
     checkpoint_bytes: u64,
     is_broken: bool,
     counters: Counters,
-    /// Whether the whole export was searched for a node that was not known.
+    /// Whether the whole export was searched for an unknown node.
     is_searched: bool,
 }
 
 impl DirectoryStore {
-    /// Opens a directory, and replays what a crash may have left undone.
+    /// Opens a directory, and replays batches that a crash may have left incomplete.
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: another server has the directory open, its log is damaged, or the file system's errors.
+    /// [`OpenError`]: another server has the directory open, its log is damaged, or the file system
+    /// reports an error.
     pub fn open(directory: &Path, options: DirectoryOptions) -> Result<Self, OpenError> {
         replay::open(directory, options)
     }
 
-    /// Makes everything durable and ends; the next [`open`](Self::open) has nothing to replay.
+    /// Makes everything durable and ends; the next [`open`](Self::open) needs no replay.
     ///
     /// # Errors
     ///
@@ -184,7 +187,7 @@ impl DirectoryStore {
     /// Returns attributes as clients see them, and notes that they do.
     fn show(&mut self, ino: Ino, mut attributes: Attributes) -> Attributes {
         let is_orphan = self.knowledge.table.is_orphan(ino);
-        // The name among the orphans is none.
+        // The name among the orphans does not count.
         attributes.links = attributes.links.saturating_sub(u32::from(is_orphan));
         if let Some(node) = self.knowledge.table.node_mut(ino) {
             node.shown = attributes.version.change;
@@ -194,8 +197,8 @@ impl DirectoryStore {
 
     /// Returns the attributes of a node that has changed, with a version that was not shown before.
     ///
-    /// Where the kernel's time of change is coarse, two changes may get the same one. Then the time of modification is set to
-    /// what it is, until the time of change moves.
+    /// Where the kernel's time of change is coarse, two changes may get the same time. Then the
+    /// time of modification is set to its current value until the time of change moves.
     fn changed_attributes(&mut self, ino: Ino) -> Result<Attributes, Errno> {
         let shown = self.knowledge.table.node(ino).ok_or(Errno::STALE)?.shown;
         let mut status = self.files.status(&self.knowledge.table, ino)?;

@@ -1,7 +1,9 @@
-//! What records do to names: checked and carried out in the table, the same way when a batch is applied and when it is replayed.
+//! Changes of names by records: checked and applied to the table, in the same way when a batch is
+//! applied and when it is replayed.
 //!
-//! Before a batch is logged, what its names lead to is read from the directory and logged, too. So the table alone decides
-//! whether a record applies, and a replay decides as the server did.
+//! Before a batch is logged, the nodes behind its names are read from the directory and logged as
+//! well. So the table alone decides whether a record applies, and a replay decides as the server
+//! did.
 
 use apus_fs_core::wire::{AllocateMode, Errno, Handle, Ino, Name, NewNode, NodeKind, Record};
 
@@ -10,24 +12,24 @@ use super::table::{ORPHANS, Place, Table, is_public, number_name};
 /// Name of the store's own directory in the root.
 pub(crate) const STATE: &[u8] = b".apus-fs";
 
-/// What a record does to names.
+/// Effect of a record on names.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// A node begins to exist.
+    /// A node is created.
     Create { ino: Ino, place: Place },
     /// A node gets one more name.
     Link { ino: Ino, from: Place, to: Place },
-    /// A node moves, and what was there is removed.
+    /// A node moves, and the node it replaces loses that name.
     Move { ino: Ino, from: Place, to: Place, replaced: Option<Removal> },
     /// Two nodes exchange their names.
     Exchange { first: (Ino, Place), second: (Ino, Place) },
-    /// A name goes.
+    /// A name is removed.
     Remove(Removal),
     /// Names stay.
     Nothing,
 }
 
-/// A name that goes.
+/// A name that is removed.
 #[derive(Clone, Debug)]
 pub(crate) struct Removal {
     pub(crate) ino: Ino,
@@ -35,16 +37,16 @@ pub(crate) struct Removal {
     pub(crate) fate: Fate,
 }
 
-/// What becomes of a node that loses a name.
+/// Fate of a node that loses a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It was an empty directory, and is gone.
+    /// It was an empty directory, and is deleted.
     Directory,
     /// It has other names.
     Named,
     /// It moves to the directory of orphans.
     Orphaned,
-    /// It was an orphan, and is gone.
+    /// It was an orphan, and is deleted.
     Dropped,
 }
 
@@ -58,7 +60,7 @@ pub(crate) fn orphan_place(ino: Ino) -> Place {
     (ORPHANS, number_name(ino))
 }
 
-/// Returns what a new node is.
+/// Returns the kind of a new node.
 pub(crate) fn kind_of_new(node: &NewNode) -> Result<NodeKind, Errno> {
     match node {
         NewNode::File => Ok(NodeKind::File),
@@ -72,7 +74,7 @@ pub(crate) fn kind_of_new(node: &NewNode) -> Result<NodeKind, Errno> {
 }
 
 impl Table {
-    /// Checks a record, and returns what it does to names.
+    /// Checks a record, and returns its effect on names.
     pub(crate) fn check(&self, record: &Record) -> Result<Step, Errno> {
         match record {
             Record::Create { parent, ino, node, .. } => {
@@ -105,7 +107,8 @@ impl Table {
                 _ => self.file(*file),
             },
             Record::SetAttributes { node, set } if set.size.is_some() => self.file(*node),
-            // What Linux refuses for a kind of node is refused here, because a replay cannot try it on a node that is gone.
+            // Check here the rules of Linux for this kind of node: a replay cannot try the call on
+            // a node that no longer exists.
             Record::SetAttributes { node, set } if set.mode.is_some() => {
                 match self.kind(node.ino)? {
                     NodeKind::Symlink => Err(Errno::OPNOTSUPP),
@@ -128,7 +131,7 @@ impl Table {
         }
     }
 
-    /// Returns what the end of a node without a name does.
+    /// Returns the effect of the end of a node without a name.
     pub(crate) fn check_close(&self, ino: Ino) -> Step {
         if is_public(ino) && self.is_orphan(ino) {
             Step::Remove(Removal { ino, place: orphan_place(ino), fate: self.fate_of_orphan(ino) })
@@ -282,7 +285,7 @@ impl Table {
         true
     }
 
-    /// Carries out in the table what [`check`](Self::check) returned.
+    /// Applies to the table the step that [`check`](Self::check) returned.
     pub(crate) fn apply(&mut self, step: &Step, kind: NodeKind) {
         match step {
             Step::Create { ino, place } => {

@@ -1,4 +1,4 @@
-//! Reads names from the directory into the table, and notes for the log what was new.
+//! Reads names from the directory into the table, and records new nodes for the log.
 
 use apus_fs_core::wire::{Errno, Ino, Name, NodeKind, Record};
 
@@ -9,11 +9,12 @@ use super::listing;
 use super::names::is_hidden;
 use super::table::is_public;
 
-/// Entries that are read of a directory which a record removes. Chosen by us: as many as a batch can remove, twice.
+/// Entries that are read of a directory which a record removes. Chosen by us: as many as a batch
+/// can remove, twice.
 const MAX_READ_AHEAD: usize = 2 * apus_fs_core::wire::limits::MAX_RECORDS;
 
 impl DirectoryStore {
-    /// Reads what a name leads to.
+    /// Reads the node behind a name.
     pub(crate) fn observe(
         &mut self,
         parent: Ino,
@@ -45,8 +46,8 @@ impl DirectoryStore {
         Ok(Some((ino, status)))
     }
 
-    /// Reads the names on which it depends whether a record applies, so that a replay decides in the same way. Errors are left
-    /// to the record.
+    /// Reads the names that decide whether a record applies, so that a replay decides in the same
+    /// way. Applying the record reports any errors.
     pub(crate) fn observe_names_of(&mut self, record: &Record) {
         match record {
             Record::Create { parent: Some((parent, name)), .. } => {

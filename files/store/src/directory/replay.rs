@@ -1,8 +1,9 @@
 //! Opens a directory, and brings it to the state that its log describes.
 //!
-//! Records are not applied one after the other: a name may have been used by several nodes, and a crash of the machine leaves the
-//! effects of any of them. Instead, names are brought to their final state at once (`journeys`, `discovery`, `arrange`). Only
-//! then contents and attributes are written, in the order of the log, because those have the same result however often, and from
+//! Records are not applied one after the other: a name may have been used by several nodes, and a
+//! crash of the machine leaves the effects of any of them. Instead, names are brought to their
+//! final state at once (`journeys`, `discovery`, `arrange`). Only then contents and attributes are
+//! written, in the order of the log, because those have the same result however often, and from
 //! whatever point on, they are written.
 
 use std::path::Path;
@@ -22,7 +23,7 @@ use super::snapshot::{self, Knowledge};
 use super::state::{State, segment_name};
 use super::{Counters, DirectoryOptions, DirectoryStore};
 
-/// What is stored.
+/// State read from `.apus-fs`.
 struct Stored {
     knowledge: Knowledge,
     frames: Vec<Frame>,
@@ -74,7 +75,8 @@ pub(crate) fn open(
                 }
                 return Ok(store);
             }
-            // The crash came before the server saw that the record fails. It fails as it would have then.
+            // The crash happened before the server saw the record fail. It fails in the same way
+            // now.
             Err(Failure::Record((index, record), errno))
                 if frames[index].sequence >= uncertain && is_final(errno) =>
             {
@@ -135,7 +137,7 @@ fn read(
     let mut frames = scanned.frames;
     let end = first + frames.len() as u64;
     frames.retain(|frame| frame.sequence >= next);
-    // The snapshot may be newer than the log, which then has nothing to say.
+    // The snapshot may be newer than the log, whose content is then obsolete.
     let log = match frames.is_empty() {
         true => Log::create(state, magic, next, fail_point.clone())?,
         false => Log::resume(state, magic, (first, end), scanned.end as u64, fail_point.clone())?,
@@ -171,7 +173,8 @@ fn replay(
     })
 }
 
-/// Brings the directory from a state where any records may be applied to the one that the frames describe.
+/// Brings the directory from a state in which any records may be applied to the state that the
+/// frames describe.
 fn replay_frames(
     files: &mut Files,
     knowledge: &mut Knowledge,
@@ -189,7 +192,8 @@ fn replay_frames(
         let Entry::Part(part) = &frame.entry else { continue };
         let record = &part.records[index.1];
         match replay_data(files, knowledge, record, &frame.payload) {
-            // The node was removed later; or the attribute, when this was applied for the first time.
+            // The node was removed later; or the attribute, when this was applied for the first
+            // time.
             Ok(()) | Err(Errno::STALE) => {}
             Err(Errno::NODATA) if matches!(record, Record::RemoveXattr { .. }) => {}
             Err(errno) => return Err(Failure::Record(*index, errno)),

@@ -1,7 +1,7 @@
-//! Searches for nodes that a client knows and the store does not.
+//! Searches for nodes that are unknown to the store, but that a client has a handle to.
 //!
-//! A node that was found is in the log soon after a client has its handle, but not before: a crash may forget it. Its number
-//! depends on its backing file only, so it can be found again.
+//! A node that was found is logged soon after a client has its handle, but not before, so a crash
+//! may lose it. Its number depends only on its backing file, so it can be found again.
 
 use apus_fs_core::wire::{Handle, Ino, Name, NodeKind, Record};
 
@@ -11,8 +11,8 @@ use super::listing;
 use super::names::is_hidden;
 
 impl DirectoryStore {
-    /// Searches the whole export for a node that is not known; once only, because nodes that come to be known later are
-    /// remembered.
+    /// Searches the whole export for an unknown node; once only, because nodes observed later are
+    /// kept in the table.
     pub(crate) fn search_for(&mut self, ino: Ino) {
         if self.is_searched || !is_found(ino) || self.knowledge.table.node(ino).is_some() {
             return;

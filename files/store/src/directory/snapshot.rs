@@ -1,4 +1,5 @@
-//! The snapshot: what the store knows at a checkpoint, when the log is empty and the directory is durable.
+//! The snapshot: the store's state at a checkpoint, when the log is empty and the directory is
+//! durable.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,12 +19,12 @@ const NAME: &str = "snapshot";
 /// First bytes of the file, with the version of its format.
 const MAGIC: &[u8; 8] = b"apusfs 1";
 
-/// What survives, except the files themselves.
+/// State that survives a crash, except the files themselves.
 #[derive(Clone, Debug)]
 pub(crate) struct Knowledge {
     /// The nodes.
     pub(crate) table: Table,
-    /// How far each client's batches are applied.
+    /// Progress of each client's batches.
     pub(crate) clients: HashMap<ClientId, Progress>,
     /// Clients whose unsent changes are void.
     pub(crate) fenced: HashSet<ClientId>,
@@ -31,7 +32,7 @@ pub(crate) struct Knowledge {
     pub(crate) failures: HashMap<ClientId, FailedBatch>,
     /// Numbers below this one may have been given to clients.
     pub(crate) reserved: u64,
-    /// Clients whose ranges all begin below this number have returned too late.
+    /// Clients whose ranges all start below this number have returned too late.
     pub(crate) returns_from: u64,
 }
 
@@ -48,14 +49,14 @@ impl Knowledge {
 
 #[derive(Serialize, Deserialize)]
 struct Snapshot {
-    /// The log goes on with this frame.
+    /// Next frame of the log.
     next: u64,
     reserved: u64,
     clients: Vec<([u8; 16], Progress)>,
     nodes: Vec<(Ino, NodeKind, Option<Identity>, Vec<Place>)>,
 }
 
-/// Writes a snapshot, durably. The log goes on with frame `next`.
+/// Writes a snapshot durably. The log continues with frame `next`.
 pub(crate) fn write(
     state: &State,
     knowledge: &Knowledge,
@@ -111,7 +112,7 @@ pub(crate) fn read(state: &State, secret: [u8; 16]) -> Result<(Knowledge, u64), 
 /// Each client's last batch that failed.
 type Failures = Vec<([u8; 16], FailedBatch)>;
 
-/// What follows the snapshot. Older snapshots have none of it, or the first parts.
+/// Fields appended to the snapshot. Older snapshots have none of them, or only the first ones.
 struct Additions {
     fenced: Vec<[u8; 16]>,
     failures: Failures,

@@ -1,4 +1,5 @@
-//! The store's own directory, `.apus-fs`: lock, secret, snapshot, log, and directories for nodes without a name.
+//! The store's own directory, `.apus-fs`: lock, secret, snapshot, log, and directories for nodes
+//! without a name.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -28,12 +29,12 @@ pub(crate) struct State {
     pub(crate) lost: OwnedFd,
     /// For messages.
     pub(crate) path: PathBuf,
-    /// Held as long as the store is open.
+    /// Held while the store is open.
     _lock: OwnedFd,
 }
 
 impl State {
-    /// Opens the directory, creates what is missing in it, and locks it.
+    /// Opens the directory, creates missing files in it, and locks it.
     pub(crate) fn open(export: &Path) -> Result<Self, OpenError> {
         let path = export.join(".apus-fs");
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -57,7 +58,7 @@ impl State {
         Ok(Self { root, directory, orphans, replay, lost, path, _lock: lock })
     }
 
-    /// Returns which life of the mounted file system this is; `None` if it cannot be known.
+    /// Identifies the current mount of the file system; `None` if it cannot be determined.
     pub(crate) fn mount(&self) -> Option<Mount> {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
@@ -84,7 +85,7 @@ impl State {
         Ok(secret)
     }
 
-    /// Returns the contents of a file; `None` if there is none.
+    /// Returns the contents of a file; `None` if it does not exist.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.path.join(name);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;

@@ -1,8 +1,9 @@
-//! The table of nodes: which numbers there are, and the names under which each was seen.
+//! The table of nodes: their numbers, and the names each was seen under.
 //!
 //! # Invariants
 //!
-//! - **TABLE-1** A name in a directory belongs to one node at most, and `places` of that node has it.
+//! - **TABLE-1** A name in a directory belongs to one node at most, and `places` of that node has
+//!   it.
 //! - **TABLE-2** A directory has one place at most.
 //! - **TABLE-3** An identity belongs to one node at most.
 
@@ -14,7 +15,7 @@ use super::identity::{Identity, is_found};
 
 /// The directory of nodes without a name. A node's name in it is its number.
 pub(crate) const ORPHANS: Ino = Ino(2);
-/// The directory in which a replay keeps nodes while it moves them.
+/// The directory where a replay keeps nodes while it moves them.
 pub(crate) const REPLAY: Ino = Ino(3);
 /// The directory for files that a replay found in the way, and that are not its own.
 pub(crate) const LOST: Ino = Ino(4);
@@ -37,17 +38,17 @@ pub(crate) fn number_name(ino: Ino) -> Name {
 /// A node.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// What it is.
+    /// Kind of the node.
     pub(crate) kind: NodeKind,
     /// Its backing file, unless that was not created yet.
     pub(crate) identity: Option<Identity>,
-    /// Where it was seen; a name in [`ORPHANS`] if it has lost its last one.
+    /// Places where it was seen; a name in [`ORPHANS`] if it has lost its last name.
     pub(crate) places: Vec<Place>,
-    /// The last version that was handed out.
+    /// The last version issued.
     pub(crate) shown: u64,
 }
 
-/// All nodes that are known.
+/// All known nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     nodes: HashMap<Ino, Node>,
@@ -57,7 +58,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Returns a table that knows the root only.
+    /// Returns a table that contains only the root.
     pub(crate) fn new(secret: [u8; 16]) -> Self {
         let mut table = Self {
             nodes: HashMap::new(),
@@ -86,7 +87,7 @@ impl Table {
         self.names.get(&parent)?.get(name).copied()
     }
 
-    /// Returns the names that are known in a directory.
+    /// Returns the known names in a directory.
     pub(crate) fn names(&self, parent: Ino) -> impl Iterator<Item = (&Name, Ino)> {
         self.names.get(&parent).into_iter().flatten().map(|(name, ino)| (name, *ino))
     }
@@ -99,7 +100,7 @@ impl Table {
         self.node(ino).is_some_and(|node| node.places.iter().any(|place| place.0 == ORPHANS))
     }
 
-    /// Returns the node of a backing file, if it is known.
+    /// Returns the node of a backing file, if known.
     pub(crate) fn identified(&self, identity: Identity) -> Option<Ino> {
         self.identities.get(&identity).copied()
     }
@@ -113,7 +114,7 @@ impl Table {
         })
     }
 
-    /// Adds a node without a name, unless it is there.
+    /// Adds a node without a name, unless it exists.
     pub(crate) fn insert(&mut self, ino: Ino, kind: NodeKind, identity: Option<Identity>) {
         let node = Node { kind, identity: None, places: Vec::new(), shown: 0 };
         self.nodes.entry(ino).or_insert(node).kind = kind;
@@ -122,7 +123,8 @@ impl Table {
         }
     }
 
-    /// Notes the backing file of a node. A node that had it before was removed: its inode number was used again.
+    /// Notes the backing file of a node. A node that had it before was removed: its inode number
+    /// was used again.
     pub(crate) fn identify(&mut self, ino: Ino, identity: Identity) {
         let Some(node) = self.nodes.get_mut(&ino) else { return };
         let before = node.identity.replace(identity);
@@ -188,8 +190,8 @@ impl Table {
         }
     }
 
-    /// Notes that a name is not there any more. A node that was found and has no other name is forgotten: it would get the same
-    /// number when it is found again.
+    /// Notes that a name is not there any more. A node that was found and has no other name is
+    /// forgotten: it would get the same number when it is found again.
     pub(crate) fn forget_place(&mut self, place: &Place) {
         let Some(ino) = self.remove_place(place) else { return };
         let nameless = self.node(ino).is_some_and(|node| node.places.is_empty());

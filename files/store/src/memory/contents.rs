@@ -17,7 +17,7 @@ const MAX_SIZE: u64 = i64::MAX as u64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     size: u64,
-    /// Written pages by number. Bytes behind the end of the file are zero.
+    /// Written pages by number. Bytes beyond the end of the file are zero.
     pages: BTreeMap<u64, Vec<u8>>,
 }
 

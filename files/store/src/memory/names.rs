@@ -15,7 +15,7 @@ struct Place<'a> {
     name: &'a Name,
 }
 
-/// A rename as a record asks for it.
+/// A rename requested by a record.
 struct Rename<'a> {
     from: Place<'a>,
     to: Place<'a>,
@@ -251,7 +251,8 @@ impl Tree {
         }
     }
 
-    /// Counts a name less; the last one makes an orphan. A directory has one name and nothing to be kept.
+    /// Decrements the count of names; losing the last one makes an orphan. A directory has a single
+    /// name and is removed at once.
     fn lose_name(&mut self, ino: Ino, touched: &mut Touched) {
         let Some(node) = self.nodes.get_mut(&ino) else { return };
         if node.is_directory() {

@@ -1,4 +1,4 @@
-//! Nodes: what a file, directory, link or special node is made of.
+//! Nodes: files, directories, links and special nodes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::contents::Contents;
 
-/// Bytes that a directory says it has. Source: an ext4 directory of few names.
+/// Reported size of a directory in bytes. Source: an ext4 directory of few names.
 const DIRECTORY_SIZE: u64 = 4096;
 
 /// A node.
@@ -25,11 +25,11 @@ pub(super) struct Node {
     pub(super) btime: Time,
     pub(super) version: Version,
     pub(super) xattrs: BTreeMap<Bytes, Bytes>,
-    /// Whether it was created without a name, and may get its first one.
+    /// Whether it was created without a name, and may get its first name.
     pub(super) is_linkable: bool,
 }
 
-/// What differs between the kinds of nodes.
+/// State specific to each kind of node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     File(Contents),

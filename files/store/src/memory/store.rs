@@ -14,7 +14,7 @@ use bytes::Bytes;
 use super::node::Body;
 use super::tree::{Touched, Tree};
 
-/// First number that is handed out.
+/// First number that is allocated.
 const FIRST_INO: u64 = 1 << 20;
 
 /// The bit that numbers of found nodes have.
@@ -66,7 +66,8 @@ impl MemoryStore {
         }
     }
 
-    /// Crashes and starts again: committed batches are kept, and the first `kept` of those that were appended and not committed.
+    /// Crashes and starts again: committed batches are kept, and the first `kept` of those that
+    /// were appended and not committed.
     pub fn crash(&mut self, kept: usize) {
         let mut appended = std::mem::take(&mut self.appended);
         appended.truncate(kept);
@@ -82,21 +83,21 @@ impl MemoryStore {
         self.appended.len()
     }
 
-    /// Lets a record fail with `ENOSPC`, once: the one behind `records` others.
+    /// Makes one record fail with `ENOSPC`, once: the record after the next `records`.
     pub fn fail_record_after(&mut self, records: u64) {
         self.records_until_full = Some(records);
     }
 
-    /// Lets all commits fail until the next [`crash`](Self::crash).
+    /// Makes all commits fail until the next [`crash`](Self::crash).
     pub fn fail_commits(&mut self) {
         self.commit_fails = true;
     }
 
-    /// Puts a node into a directory as if it had been there before the export, and returns its number.
+    /// Puts a node into a directory as if it had existed before the export, and returns its number.
     ///
     /// # Errors
     ///
-    /// Those of a record that creates a node.
+    /// The errors of a record that creates a node.
     pub fn plant(
         &mut self,
         directory: Ino,

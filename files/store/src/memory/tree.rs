@@ -1,4 +1,5 @@
-//! The tree of nodes, and the records that change nodes. Records that change names are in `names.rs`.
+//! The tree of nodes, and the records that change nodes. Records that change names are in
+//! `names.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use bytes::Bytes;
 use super::node::{Body, Directory, Node};
 use apus_fs_core::wire::NodeKind;
 
-/// Second at which the clock of ctimes begins: in 2023, so that times are plausible.
+/// Second at which the clock of ctimes starts: in 2023, so that times are plausible.
 const FIRST_SECOND: i64 = 1_700_000_000;
 
 /// All nodes.
@@ -19,13 +20,13 @@ pub(super) struct Tree {
     pub(super) nodes: BTreeMap<Ino, Node>,
     /// Nodes without a name.
     pub(super) orphans: BTreeSet<Ino>,
-    /// Numbers of nodes that are gone.
+    /// Numbers of deleted nodes.
     pub(super) gone: BTreeSet<Ino>,
     /// Number of changes: the clock, and the source of versions.
     pub(super) changes: u64,
 }
 
-/// What records have changed.
+/// Nodes that records have changed.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     pub(super) changed: BTreeSet<Ino>,
@@ -105,7 +106,7 @@ impl Tree {
         }
     }
 
-    /// Applies a record. If it fails, nothing has changed.
+    /// Applies a record. If it fails, the tree is unchanged.
     pub(super) fn apply(
         &mut self,
         record: &Record,
@@ -159,7 +160,8 @@ impl Tree {
                 self.touch(node.ino, false, touched);
                 Ok(())
             }
-            // The server counts the clients that have a node open, and drops it when there are none.
+            // The server counts the clients that have a node open, and drops it when the last one
+            // closes it.
             Record::Close { .. } => Ok(()),
         }
     }
@@ -252,7 +254,8 @@ fn slice(payload: &Bytes, data: Data) -> Result<Bytes, Errno> {
     }
 }
 
-/// Refuses extended attributes that ext4 would refuse. Source: Linux `xattr_permission` and ext4's handlers.
+/// Refuses extended attributes that ext4 would refuse. Source: Linux `xattr_permission` and ext4's
+/// handlers.
 fn check_namespace(node: &Node, name: &[u8]) -> Result<(), Errno> {
     let is_plain = matches!(node.body, Body::File(_) | Body::Directory(_));
     if name.starts_with(b"user.") {

@@ -1,4 +1,4 @@
-//! STORE-5: nothing outside of the export is reached.
+//! STORE-5: no file outside the export is reached.
 
 use apus_fs_core::Store;
 use apus_fs_core::wire::{Errno, Ino, NewNode};

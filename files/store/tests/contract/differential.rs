@@ -13,7 +13,7 @@ use crate::world::World;
 
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "long name, with blanks"];
 
-/// Draws records of which about two thirds can be applied.
+/// Draws records; about two thirds of them can be applied.
 struct Generator {
     random: Pcg64Mcg,
     payload: Vec<u8>,
@@ -36,7 +36,7 @@ impl Generator {
         NAMES[self.random.random_range(0..NAMES.len())]
     }
 
-    /// Draws a name, preferring those that are there.
+    /// Draws a name, preferring existing names.
     fn place(&mut self, model: &Model) -> ((Ino, String), Option<Ino>) {
         if self.random.random_ratio(3, 4) && !model.names.is_empty() {
             let index = self.random.random_range(0..model.names.len());
@@ -118,7 +118,8 @@ fn compare<W: World>(export: &mut Export<W>, model: &Model) {
     assert!(export.store().orphans().iter().eq(nameless), "orphans");
 }
 
-/// STORE-1 and the behaviour of Linux: results, names, contents and links are those of a model, also behind crashes.
+/// STORE-1 and the behaviour of Linux: results, names, contents and links equal those of a model,
+/// also after crashes.
 pub(crate) fn random_records_do_what_posix_says<W: World>() {
     for seed in 0..4 {
         let (mut export, mut generator) = (Export::<W>::new(), Generator::new(seed));
@@ -144,7 +145,8 @@ pub(crate) fn random_records_do_what_posix_says<W: World>() {
     }
 }
 
-/// STORE-2, STORE-3: batches of many records are cut at a crash, sent again, and in the end each is applied once.
+/// STORE-2, STORE-3: batches of many records are cut at a crash, sent again, and in the end each is
+/// applied once.
 pub(crate) fn crashes_leave_a_prefix<W: World>() {
     for seed in 100..104 {
         let (mut export, mut generator) = (Export::<W>::new(), Generator::new(seed));

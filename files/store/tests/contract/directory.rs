@@ -11,7 +11,7 @@ use crate::world::World;
 /// A store in a directory; a crash ends its process.
 pub(crate) struct DirectoryWorld {
     directory: TempDir,
-    /// `None` while it crashes: two stores cannot have the directory open.
+    /// `None` during a crash: two stores cannot have the directory open at once.
     store: Option<DirectoryStore>,
 }
 

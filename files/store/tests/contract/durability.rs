@@ -1,4 +1,4 @@
-//! STORE-1 to STORE-3: what survives, and what is applied once.
+//! STORE-1 to STORE-3: batches survive crashes, and are applied once.
 
 use apus_fs_core::Store;
 use apus_fs_core::store::{ClientBatch, ClientId};
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::export::{Export, name};
 use crate::world::World;
 
-/// STORE-1: what was committed is there after a crash.
+/// STORE-1: committed batches survive a crash.
 pub(crate) fn committed_batches_survive<W: World>() {
     let mut export = Export::<W>::new();
     let directory = export.directory(Ino::ROOT, "d");
@@ -22,7 +22,7 @@ pub(crate) fn committed_batches_survive<W: World>() {
     assert_eq!(export.store().applied(client), 3);
 }
 
-/// STORE-2: of batches that were appended, a prefix survives, and `applied` says which.
+/// STORE-2: a prefix of the appended batches survives, and `applied` reports which.
 pub(crate) fn appended_batches_survive_as_a_prefix<W: World>() {
     for kept in 0..=4 {
         let mut export = Export::<W>::new();
@@ -46,7 +46,7 @@ pub(crate) fn appended_batches_survive_as_a_prefix<W: World>() {
     }
 }
 
-/// STORE-3: a batch that is sent again changes nothing, before and after a crash.
+/// STORE-3: a batch that is sent again has no effect, before and after a crash.
 pub(crate) fn batches_are_applied_once<W: World>() {
     let mut export = Export::<W>::new();
     let file = export.file(Ino::ROOT, "f");
@@ -94,7 +94,8 @@ pub(crate) fn clients_are_forgotten<W: World>() {
     assert_eq!(export.store().applied(client), 1);
 }
 
-/// STORE-2: records before the one that failed are applied, those behind it are not, and the batch counts as applied.
+/// STORE-2: records before the failed one are applied, later records are not, and the batch counts
+/// as applied.
 pub(crate) fn a_failed_record_ends_its_batch<W: World>() {
     let mut export = Export::<W>::new();
     let (first, file) = export.create_record(Some((Ino::ROOT, "f")), NewNode::File);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::export::{Export, handle, time};
 use crate::world::World;
 
-/// Bytes are read as they were written, gaps as zeros, and nothing behind the end.
+/// Bytes are read as they were written, gaps as zeros, and no bytes beyond the end.
 pub(crate) fn bytes_are_read_as_written<W: World>() {
     let mut export = Export::<W>::new();
     let file = export.file(Ino::ROOT, "f");
@@ -36,7 +36,7 @@ pub(crate) fn sizes_change<W: World>() {
     assert_eq!(store.read(file, (1 << 33) - 2, 4).unwrap(), &b"\0\0"[..]);
 }
 
-/// `fallocate` zeroes ranges, and extends the file only if asked to.
+/// `fallocate` zeroes ranges, and extends the file only on request.
 pub(crate) fn ranges_are_zeroed<W: World>() {
     let cases = [
         (AllocateMode::Extend, 12_000, true),
@@ -129,7 +129,7 @@ pub(crate) fn attributes_are_set<W: World>() {
     assert_eq!((found.atime, found.mtime), (time(-5), time(77)));
 }
 
-/// Directories have no bytes, and numbers that name no node have nothing.
+/// Directories and numbers without a node have no bytes.
 pub(crate) fn only_files_have_bytes<W: World>() {
     let mut export = Export::<W>::new();
     let directory = export.directory(Ino::ROOT, "d");

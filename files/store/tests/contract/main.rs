@@ -1,4 +1,5 @@
-//! The contract of every store: STORE-1 to STORE-6 and the behaviour of Linux, as functions over a [`World`].
+//! The contract of every store: STORE-1 to STORE-6 and the behaviour of Linux, as functions over a
+//! [`World`].
 //!
 //! A store joins with one line at the end of this file: `contract!(name, TypeOfItsWorld);`.
 

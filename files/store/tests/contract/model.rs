@@ -1,4 +1,4 @@
-//! What POSIX says about names and contents, written down another way: a set of names and a list of bytes.
+//! An independent model of names and contents in POSIX: a set of names and a list of bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use apus_fs_core::wire::{Errno, Ino, Name, NewNode, Record};
 /// Names and contents of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Model {
-    /// Directory and name, and what has it.
+    /// Directory and name, and the node that has it.
     pub(crate) names: BTreeMap<(Ino, Name), Ino>,
     /// Directories but the root.
     pub(crate) directories: BTreeSet<Ino>,
@@ -49,7 +49,7 @@ impl Model {
         all
     }
 
-    /// Applies a record to names and contents. Records of other kinds do nothing.
+    /// Applies a record to names and contents. Records of other kinds are ignored.
     pub(crate) fn apply(&mut self, record: &Record, payload: &[u8]) -> Result<(), Errno> {
         match record {
             Record::Create { parent: Some((parent, name)), ino, node, .. } => {
@@ -127,7 +127,7 @@ impl Model {
         }
     }
 
-    /// Renames. The record is known to name what the names lead to.
+    /// Renames. The caller has checked that the record names the nodes behind the names.
     fn rename(&mut self, from: (Ino, Name), to: (Ino, Name), exchange: bool) -> Result<(), Errno> {
         let source = self.name(from.0, &from.1)?.ok_or(Errno::NOENT)?;
         let target = self.name(to.0, &to.1)?;

@@ -110,7 +110,8 @@ pub(crate) fn listings_go_on_behind_a_name<W: World>() {
     assert!(behind.entries.is_empty() && behind.is_complete);
 }
 
-/// A batch reports the nodes that it has changed, with the attributes that they have now, and those it has orphaned.
+/// A batch reports the nodes that it has changed, with the attributes that they have now, and those
+/// it has orphaned.
 pub(crate) fn changed_nodes_are_reported<W: World>() {
     let mut export = Export::<W>::new();
     let gone = export.file(Ino::ROOT, "gone");

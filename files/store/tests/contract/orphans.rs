@@ -17,7 +17,7 @@ pub(crate) fn orphans_are_kept_until_dropped<W: World>() {
     export.write(file, 4, b" on").unwrap();
     assert_eq!(export.contents(file), b"kept on");
     assert_eq!(export.store().orphans(), [file]);
-    // Whether another client has it open is known to the server core alone.
+    // Only the server core knows whether another client has it open.
     export.one(Record::Close { node: handle(file) }).unwrap();
     assert_eq!(export.store().orphans(), [file]);
     assert_eq!(export.contents(file), b"kept on");

@@ -8,7 +8,7 @@ use crate::world::World;
 
 const ROOT: Ino = Ino::ROOT;
 
-/// Files and directories move between directories, with what they contain.
+/// Files and directories move between directories, with their contents.
 pub(crate) fn names_move<W: World>() {
     let mut export = Export::<W>::new();
     let (one, two) = (export.directory(ROOT, "one"), export.directory(ROOT, "two"));
@@ -25,7 +25,7 @@ pub(crate) fn names_move<W: World>() {
     assert_eq!(export.remove_directory(ROOT, "two", two), Err(Errno::NOTEMPTY));
 }
 
-/// A rename takes a name away from what had it.
+/// A rename takes a name away from the node that had it.
 pub(crate) fn files_are_replaced<W: World>() {
     let mut export = Export::<W>::new();
     let (new, old) = (export.file(ROOT, "new"), export.file(ROOT, "old"));
@@ -46,7 +46,7 @@ pub(crate) fn files_are_replaced<W: World>() {
     assert_eq!(export.find(ROOT, "third"), Some(old));
 }
 
-/// Names are exchanged, also those of a file and a directory.
+/// Names are exchanged, also between a file and a directory.
 pub(crate) fn names_are_exchanged<W: World>() {
     let mut export = Export::<W>::new();
     let directory = export.directory(ROOT, "d");
@@ -60,7 +60,7 @@ pub(crate) fn names_are_exchanged<W: World>() {
     assert_eq!(export.exchange((ROOT, "f"), (ROOT, "absent"), inner, None), Err(Errno::NOENT));
 }
 
-/// Renames that Linux refuses are refused with its numbers, and change nothing.
+/// Renames that Linux refuses are refused with the same error numbers, and have no effect.
 pub(crate) fn impossible_renames_are_refused<W: World>() {
     let mut export = Export::<W>::new();
     let (outer, file) = (export.directory(ROOT, "outer"), export.file(ROOT, "f"));
@@ -89,7 +89,7 @@ pub(crate) fn impossible_renames_are_refused<W: World>() {
     }
 }
 
-/// A rename is refused if one of its names leads elsewhere than the record says.
+/// A rename is refused if one of its names leads to another node than the record states.
 pub(crate) fn stale_renames_are_refused<W: World>() {
     let mut export = Export::<W>::new();
     let (file, other) = (export.file(ROOT, "f"), export.file(ROOT, "other"));

@@ -37,7 +37,7 @@ pub(crate) fn every_change_changes_the_version<W: World>() {
     assert!(version(&mut export, Ino::ROOT).change > before.change);
 }
 
-/// A cached copy stays valid while nothing changes, also behind a crash.
+/// A cached copy stays valid until a change, also after a crash.
 pub(crate) fn reads_keep_the_version<W: World>() {
     let mut export = Export::<W>::new();
     let file = export.file(Ino::ROOT, "f");
@@ -51,7 +51,8 @@ pub(crate) fn reads_keep_the_version<W: World>() {
     assert_eq!((version(&mut export, file), version(&mut export, Ino::ROOT)), before);
 }
 
-/// STORE-6: a change behind a crash has another version than any change before, lost ones included.
+/// STORE-6: a change after a crash has another version than any change before it, lost changes
+/// included.
 pub(crate) fn lost_changes_leave_no_version_behind<W: World>() {
     let mut export = Export::<W>::new();
     let file = export.file(Ino::ROOT, "f");

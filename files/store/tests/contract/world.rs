@@ -1,8 +1,8 @@
-//! What a store under test offers: an export of its own, and crashes.
+//! Interface of a store under test: a fresh export, and crashes.
 
 use apus_fs_core::Store;
 
-/// A store and what surrounds it.
+/// A store and its surroundings.
 pub(crate) trait World {
     /// The store.
     type Store: Store;
@@ -13,8 +13,8 @@ pub(crate) trait World {
     /// Returns the store.
     fn store(&mut self) -> &mut Self::Store;
 
-    /// Crashes the store and opens it again. Of the batches that are not committed, the first `kept` may survive; a world that
-    /// cannot choose ignores the number.
+    /// Crashes the store and opens it again. Of the batches that are not committed, the first
+    /// `kept` may survive; a world that cannot choose ignores the number.
     fn crash(&mut self, kept: usize);
 
     /// Returns a user and a group that nodes may belong to.

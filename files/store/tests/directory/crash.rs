@@ -1,4 +1,5 @@
-//! Random histories that crash before any of their changes, also while an earlier crash is repaired.
+//! Random histories that crash before any of their changes, also while an earlier crash is
+//! repaired.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +31,8 @@ fn seeds() -> std::ops::Range<u64> {
     first..first + number("APUS_FS_SEEDS").unwrap_or(6)
 }
 
-/// STORE-1, STORE-2, STORE-4: whatever change a crash precedes, the store opens with a prefix that has all that was confirmed.
+/// STORE-1, STORE-2, STORE-4: whatever change a crash precedes, the store opens with a prefix that
+/// has all that was confirmed.
 #[test]
 fn after_a_crash_at_any_change_there_is_a_prefix() {
     for seed in seeds() {
@@ -42,7 +44,7 @@ fn after_a_crash_at_any_change_there_is_a_prefix() {
             let directory = temporary();
             set_up(directory.path());
             let mut numbers = Numbers(Vec::new());
-            // Opening a directory for the first time changes nothing in it.
+            // Opening a directory for the first time changes no file in it.
             let mut store =
                 try_open(directory.path(), FailPoint::after(changes), true).expect("empty");
             numbers.0 = Numbers::of(&mut store).0;
@@ -62,7 +64,7 @@ fn after_a_crash_at_any_change_there_is_a_prefix() {
                 }
             };
             let applied = history.check(&mut store, &numbers, confirmed, sent, &what);
-            // The client sends again what was not confirmed.
+            // The client sends unconfirmed batches again.
             drop(store);
             let mut store = open(directory.path());
             for batch in &history.batches[applied..] {
@@ -78,8 +80,8 @@ fn after_a_crash_at_any_change_there_is_a_prefix() {
     }
 }
 
-/// Removes, cuts and overwrites files and directories that the log creates: a crash of the machine may lose their contents, and
-/// themselves, as long as no checkpoint was made.
+/// Removes, cuts and overwrites files and directories that the log creates: a crash of the machine
+/// may lose their contents, and themselves, as long as no checkpoint was made.
 fn lose(directory: &Path, kept: &BTreeSet<u64>, random: &mut Random) {
     for entry in fs::read_dir(directory).unwrap().flatten() {
         let (path, metadata) = (entry.path(), entry.metadata().unwrap());
@@ -111,7 +113,7 @@ fn inodes(directory: &Path, all: &mut BTreeSet<u64>) {
     }
 }
 
-/// STORE-1, STORE-2: what the machine had not written yet is written again from the log.
+/// STORE-1, STORE-2: changes that the machine had not written yet are written again from the log.
 #[test]
 fn after_a_crash_of_the_machine_there_is_a_prefix() {
     for seed in seeds() {

@@ -81,7 +81,8 @@ impl History {
         assert_eq!(applied.len(), batches.len());
     }
 
-    /// Runs the history until it crashes, and returns how many batches were confirmed, and how many were sent.
+    /// Runs the history until it crashes, and returns how many batches were confirmed, and how many
+    /// were sent.
     pub(crate) fn run(
         &self,
         store: &mut DirectoryStore,
@@ -103,7 +104,7 @@ impl History {
         Ok(())
     }
 
-    /// Compares a store with the state after the batches that it says were applied.
+    /// Compares a store with the state after the batches that it reports as applied.
     pub(crate) fn check(
         &self,
         store: &mut DirectoryStore,
@@ -115,7 +116,8 @@ impl History {
         let applied = (store.applied(client(0)) + store.applied(client(1))) as usize;
         assert!((confirmed..=sent).contains(&applied), "{what}: {confirmed} {applied} {sent}");
         let is = state(store, &|ino| label(numbers, ino));
-        // A batch that copies is logged in parts: its first records may be there (STORE-2). The next check is exact again.
+        // A batch that copies is logged in parts: its first records may be there (STORE-2). The
+        // next check is exact again.
         let splits = |record: &Record| {
             matches!(record, Record::CopyRange { .. } | Record::RemoveXattr { .. })
         };

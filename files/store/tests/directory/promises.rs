@@ -1,4 +1,4 @@
-//! The directory store: what it hides, what it keeps, and what it refuses.
+//! The directory store: hidden files, kept nodes, and refused records.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -23,7 +23,7 @@ fn refusal(store: &mut DirectoryStore, record: Record) -> Option<Errno> {
     commit(store, client(1), vec![record], Bytes::new()).failed.map(|(_, errno)| errno)
 }
 
-/// STORE-5: a link in the tree is a node, and nothing behind it is read or changed.
+/// STORE-5: a link in the tree is a node, and its target is neither read nor changed.
 #[test]
 fn links_are_never_followed() {
     let (outside, directory) = (temporary(), temporary());
@@ -49,7 +49,7 @@ fn links_are_never_followed() {
     assert_ne!((secret.mtime(), secret.uid()), (1, 7));
     assert_eq!(secret.mode() & 0o777, 0o644);
 
-    // A directory that another process replaces by a link, after the server has found what is in it.
+    // Another process replaces a directory by a link, after the server has found its contents.
     fs::create_dir(directory.path().join("swap")).unwrap();
     fs::write(directory.path().join("swap/secret"), "mine").unwrap();
     let swap = look_up(&mut store, Ino::ROOT, "swap").unwrap();
@@ -62,7 +62,8 @@ fn links_are_never_followed() {
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
 }
 
-/// STORE-5: the store's own directory does not exist for clients, and numbers of its own name nothing.
+/// STORE-5: the store's own directory does not exist for clients, and its reserved node numbers
+/// name no node.
 #[test]
 fn the_state_is_hidden() {
     let directory = temporary();
@@ -101,7 +102,8 @@ fn a_second_server_is_refused() {
     assert_eq!(open(directory.path()).secret(), secret);
 }
 
-/// STORE-4: numbers of nodes stay the same, wherever the node moves, and are reached again after a restart.
+/// STORE-4: numbers of nodes stay the same, wherever the node moves, and are reached again after a
+/// restart.
 #[test]
 fn numbers_are_stable() {
     let directory = temporary();
@@ -149,7 +151,8 @@ fn reserved_numbers_are_not_given_again() {
     }
 }
 
-/// STORE-3: a batch that was applied is not applied again; numbers survive, until the client is forgotten.
+/// STORE-3: a batch that was applied is not applied again; numbers survive, until the client is
+/// forgotten.
 #[test]
 fn batches_are_applied_once() {
     let directory = temporary();
@@ -306,7 +309,7 @@ fn what_a_rename_replaces_is_an_orphan() {
     assert_eq!(store.attributes(B), Err(Errno::STALE));
 }
 
-/// Records that do not apply say why, and nothing behind them is applied.
+/// Records that do not apply report the reason, and no later record is applied.
 #[test]
 fn preconditions() {
     let directory = temporary();
@@ -363,7 +366,7 @@ fn versions_move_with_each_change() {
     }
 }
 
-/// Attributes are what the records say, whatever the server's umask is.
+/// Attributes are set as the records specify, regardless of the server's umask.
 #[test]
 fn attributes_are_exact() {
     let directory = temporary();
@@ -419,7 +422,8 @@ fn a_damaged_log_is_refused() {
     let mut store = open(directory.path());
     assert_eq!(store.applied(client(1)), 2);
     let last = (FIRST + 2).to_string();
-    // Its creation is not in the log any more: then it was never confirmed, and is a file like others.
+    // Its creation is not in the log any more: then it was never confirmed, and is a file like
+    // others.
     assert!(look_up(&mut store, Ino::ROOT, &last).is_some());
 }
 
@@ -465,7 +469,8 @@ fn checkpoints_bound_the_log() {
     assert_eq!(open(directory.path()).attributes(A).unwrap().size, 100_000);
 }
 
-/// A client that returns learns which of its batches failed: of those that the table refuses, and of those that the file system does.
+/// A returning client receives the list of its failed batches, whether the table or the file system
+/// refused them.
 #[test]
 fn the_last_failure_survives_restarts() {
     for replays_all in [false, true] {

@@ -1,4 +1,5 @@
-//! Random records, in symbols instead of numbers: each run of a history finds nodes with other numbers.
+//! Random records, in symbols instead of numbers: each run of a history finds nodes with other
+//! numbers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +29,7 @@ impl Random {
     }
 }
 
-/// Files that are there before the first server is.
+/// Files that exist before the first server starts.
 pub(crate) const FOUND: [(&str, NodeKind); 6] = [
     ("a", NodeKind::Directory),
     ("a/b", NodeKind::Directory),
@@ -38,7 +39,8 @@ pub(crate) const FOUND: [(&str, NodeKind); 6] = [
     ("c", NodeKind::Symlink),
 ];
 
-/// Number of a node in the history: root, then the nodes that are found, then those that are created.
+/// Number of a node in the history: root, then the nodes that are found, then those that are
+/// created.
 pub(crate) type Symbol = u64;
 
 pub(crate) fn set_up(directory: &Path) {
@@ -126,7 +128,7 @@ pub(crate) struct Batch {
     pub(crate) payload: Bytes,
 }
 
-/// What a history makes records from: names and kinds, as they are believed to be.
+/// Source of a history's records: names and kinds as they are expected to be.
 pub(crate) struct Belief {
     pub(crate) names: BTreeMap<(Symbol, Name), Symbol>,
     pub(crate) kinds: BTreeMap<Symbol, NodeKind>,

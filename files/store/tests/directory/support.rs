@@ -1,4 +1,5 @@
-//! What the tests of the directory store share: records by symbols instead of numbers, and whole states to compare.
+//! Support for the tests of the directory store: records by symbols instead of numbers, and whole
+//! states to compare.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,8 @@ use bytes::Bytes;
 /// The first number that the tests' clients give to nodes.
 pub(crate) const FIRST: u64 = 1 << 20;
 
-/// Returns a directory in memory if the machine has one, because crash tests open and close thousands of stores; or where
-/// `APUS_FS_DIRECTORY` says.
+/// Returns a directory in memory if the machine has one, because crash tests open and close
+/// thousands of stores. `APUS_FS_DIRECTORY` overrides the place.
 pub(crate) fn temporary() -> tempfile::TempDir {
     let wanted = std::env::var_os("APUS_FS_DIRECTORY").map_or("/dev/shm".into(), PathBuf::from);
     if wanted.is_dir() { tempfile::tempdir_in(wanted) } else { tempfile::tempdir() }
@@ -77,7 +78,7 @@ pub(crate) fn rename(
     }
 }
 
-/// Commits one batch, and returns what became of it.
+/// Commits one batch, and returns its result.
 pub(crate) fn commit(
     store: &mut DirectoryStore,
     of: ClientId,
@@ -91,7 +92,7 @@ pub(crate) fn commit(
     applied.remove(0)
 }
 
-/// Commits one batch, all of which applies.
+/// Commits one batch, and expects all of it to apply.
 pub(crate) fn commit_all(store: &mut DirectoryStore, records: Vec<Record>, payload: &'static [u8]) {
     let applied = commit(store, client(1), records, payload);
     assert_eq!(applied.failed, None);
@@ -101,7 +102,7 @@ pub(crate) fn look_up(store: &mut DirectoryStore, directory: Ino, child: &str) -
     store.look_up(directory, &name(child)).expect("it is a directory").map(|found| found.0)
 }
 
-/// What can be seen of a node. Times of the server's clock are left out.
+/// Observable state of a node. Times of the server's clock are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) node: String,

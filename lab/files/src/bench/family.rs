@@ -1,14 +1,15 @@
-//! Families: a process with what it has started.
+//! Families: a process and its descendants.
 //!
-//! sshd gives each connection a process in a group of its own, and sshfs leaves its ssh behind if the network has no time for an
-//! end in order.
+//! sshd gives each connection a process in a separate group, and sshfs leaves its ssh behind if the
+//! network does not last until an orderly end.
 
 use std::fs;
 use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
-/// The leader of a process group, whose end was not waited for, and all children at the time of this value's creation.
+/// The leader of a process group, whose end was not waited for, and all children at the time of
+/// this value's creation.
 #[derive(Debug)]
 pub(super) struct Family {
     leader: Pid,
@@ -24,7 +25,7 @@ impl Family {
 
     /// Kills them.
     pub(super) fn kill(self) {
-        // Each fails if there is nothing left to kill.
+        // Each fails if no process is left to kill.
         let _ = kill_process_group(self.leader, Signal::KILL);
         for process in self.descendants {
             let _ = pidfd_send_signal(process, Signal::KILL);
@@ -50,8 +51,8 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
-    /// The end of the pipe shows that no process is left that could write to it: neither the leader, nor its child, nor one
-    /// in a session of its own.
+    /// The end of the pipe shows that no process is left that could write to it: neither the
+    /// leader, nor its child, nor a process in its own session.
     #[test]
     fn all_are_killed() {
         let script = "sleep 1000 & setsid sleep 1000 & echo ready; cat";

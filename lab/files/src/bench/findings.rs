@@ -81,7 +81,7 @@ fn spread(measured: &Measured, figure: Of) -> Option<Spread> {
     values.filter(|values| !values.is_empty()).map(|values| Spread::over(&values))
 }
 
-/// Returns the time of apus divided by that of a peer.
+/// Returns the time of apus divided by the time of a peer.
 fn ratio(measured: &Measured, all: &[Measured]) -> Option<(String, Ratio)> {
     let apus = find(all, measured.rtt, measured.work, "apus")?;
     let seconds = |it: &Measured| -> Vec<(usize, f64)> {
@@ -99,7 +99,8 @@ fn find<'a>(all: &'a [Measured], rtt: f64, work: &Work, peer: &str) -> Option<&'
     all.iter().find(is_it)
 }
 
-/// Returns the table of a network: seconds of all peers, and further figures of the first one, which is apus if it takes part.
+/// Returns the table of a network: seconds of all peers, and further figures of the first peer,
+/// which is apus if it takes part.
 fn table(all: &[Measured], rtt: f64) -> Table {
     let here = || all.iter().filter(|it| it.rtt.to_bits() == rtt.to_bits());
     let mut peers: Vec<&str> = Vec::new();

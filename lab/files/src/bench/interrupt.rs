@@ -1,7 +1,8 @@
 //! Interrupts: Ctrl-C ends the measurement, and everything that it started is cleaned up.
 //!
-//! A file system that does not answer keeps the measuring thread in the kernel. Some time after the signal, its processes are
-//! therefore killed: the kernel then ends the operations of their mounts with an error.
+//! A file system that does not answer keeps the measuring thread in the kernel. Some time after the
+//! signal, its processes are therefore killed: the kernel then ends the operations of their mounts
+//! with an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +20,7 @@ use super::family::Family;
 /// Time for the current operation to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether the measurement has been interrupted, and which processes belong to it.
+/// Interruption of the measurement, and the processes that belong to it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interrupt {
     caught: Arc<AtomicBool>,
@@ -32,7 +33,8 @@ impl Interrupt {
         let interrupt = Self::default();
         let doing = || "catch signals".to_owned();
         for signal in [SIGINT, SIGTERM] {
-            // The order matters: at the first signal the conditional shutdown must still see `false`.
+            // The order matters: at the first signal the conditional shutdown must still see
+            // `false`.
             flag::register_conditional_shutdown(signal, 1, interrupt.caught.clone())
                 .and_then(|_| flag::register(signal, interrupt.caught.clone()))
                 .doing(doing)?;
@@ -43,7 +45,7 @@ impl Interrupt {
             if signals.forever().next().is_some() {
                 thread::sleep(PATIENCE);
                 for process in processes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                    // None of them was waited for, so no other process has its number.
+                    // They have not been waited for, so no other process has their numbers.
                     Family::of(*process).kill();
                 }
             }

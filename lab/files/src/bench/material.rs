@@ -25,7 +25,7 @@ const GIT: [&[&str]; 4] = [
     &["gc", "--quiet"],
 ];
 
-/// What works begin with.
+/// Material that works start with.
 #[derive(Debug)]
 pub(super) struct Material {
     folder: PathBuf,
@@ -65,7 +65,7 @@ impl Material {
         Ok(Self { folder: workspace.directory("material")?, seed })
     }
 
-    /// Returns the path of an archive, which is made if there is none yet.
+    /// Returns the path of an archive, which is created if it does not exist.
     pub(super) fn archive(&self, archive: Archive) -> Result<PathBuf, Error> {
         let path = self.folder.join(format!("{}.tar", archive.name()));
         if !path.exists() {

@@ -1,24 +1,28 @@
-//! Benchmark of the file service beside other ones: what programs do with files, in seconds and in calls.
+//! Benchmark of the file service compared with others: file operations of programs, in seconds and
+//! in calls.
 //!
-//! Each work is done by each peer in turn, and everything is repeated. The directories of all servers are in memory, so
-//! no disk takes part. Over a network, a delay program between two network namespaces makes the round-trip time.
+//! Each work is done by each peer in turn, and everything is repeated. The directories of all
+//! servers are in memory, so no disk takes part. Over a network, a delay program between two
+//! network namespaces makes the round-trip time.
 //!
 //! | file | content |
 //! |---|---|
 //! | `options` | the options |
-//! | `interrupt`, `workspace`, `service`, `family`, `program` | what is started and created, and its end |
+//! | `interrupt`, `workspace`, `service`, `family`, `program` | processes and files that are created, and their removal |
 //! | `peers` | file systems that are measured |
 //! | `tree`, `material` | archives that all peers unpack |
-//! | `stage`, `works` | a measurement; what is measured |
+//! | `stage`, `works` | a measurement; the measured works |
 //! | `network` | the path between client and server |
 //! | `sweep` | all runs |
 //! | `findings` | rows, ratios, tables |
 //!
 //! # Invariants
 //!
-//! - **FSBENCH-1** A time ends when every change is at the server, unless the work only reads or asks for fsync itself.
-//! - **FSBENCH-2** What is read has the content that was written.
-//! - **FSBENCH-3** Whatever happens, all processes, mounts, namespaces and directories are gone at the end.
+//! - **FSBENCH-1** A time ends when every change is at the server, unless the work only reads or
+//!   calls fsync itself.
+//! - **FSBENCH-2** Reads return the content that was written.
+//! - **FSBENCH-3** Whatever happens, all processes, mounts, namespaces and directories are gone at
+//!   the end.
 
 mod family;
 mod findings;

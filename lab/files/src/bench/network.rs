@@ -11,7 +11,7 @@ use apus_testbed::error::Error;
 /// Nominal round-trip time of the loopback interface in milliseconds.
 const LOOPBACK_RTT: f64 = 0.02;
 
-/// A path between client and server. Dropping it removes what was created for it.
+/// A path between client and server. Dropping it removes everything that was created for it.
 pub(super) struct Network {
     /// The round-trip time in milliseconds, as rows show it.
     pub(super) rtt: f64,
@@ -50,7 +50,7 @@ impl Network {
         if self.is_delayed() { DelayedPath::SERVER } else { IpAddr::V4(Ipv4Addr::LOCALHOST) }
     }
 
-    /// Returns the network that the server has to trust; `None` if it is this host.
+    /// Returns the network that the server must trust; `None` if it is this host.
     pub(super) fn trusted(&self) -> Option<String> {
         self.is_delayed().then(|| DelayedPath::NETWORK.to_owned())
     }
@@ -63,7 +63,7 @@ impl Network {
         self.delayed.as_ref().map(DelayedPath::at_client).unwrap_or_default()
     }
 
-    /// Removes the path, and returns what its delays were, in words.
+    /// Removes the path, and returns a description of its delays.
     pub(super) fn down(self) -> Result<Option<String>, Error> {
         let Some(delayed) = self.delayed else { return Ok(None) };
         let report = delayed.down()?;

@@ -14,16 +14,17 @@ use super::works::Work;
 /// Names of peers that are always known.
 pub(super) const PEERS: [&str; 3] = ["apus", "local", "sshfs"];
 
-/// Measure the file service beside a local directory and other file services
+/// Compare the file service with a local directory and other file services
 ///
-/// Each work is done by each peer in turn: `apus` (served and mounted by this command), `local` (a directory in memory), `sshfs`
-/// if it is installed, and mounted paths that --peer names. The directories of the servers are in memory, so no disk takes
-/// part. Rows are the median over the runs. Times of works that write end when everything is at the server. `cold` means a new
-/// mount, which a path of --peer cannot have.
+/// Each work is done by each peer in turn: `apus` (served and mounted by this command), `local` (a
+/// directory in memory), `sshfs` if it is installed, and mounted paths that --peer names. The
+/// directories of the servers are in memory, so no disk takes part. Rows are the median over the
+/// runs. Times of works that write end when everything is at the server. `cold` means a new mount,
+/// which a path of --peer cannot have.
 ///
-/// The network is the loopback interface, with a round-trip time of about 0.02 ms. --rtt adds longer ones: client and server
-/// are in network namespaces then, with a program between them that delays each packet, which takes root. `local` and the paths of
-/// --peer are not behind it.
+/// The network is the loopback interface, with a round-trip time of about 0.02 ms. --rtt adds
+/// longer ones: client and server are in network namespaces then, with a program between them that
+/// delays each packet, which takes root. `local` and the paths of --peer are not behind it.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(after_help = "Examples:
   apus-lab fs bench
@@ -31,22 +32,23 @@ pub(super) const PEERS: [&str; 3] = ["apus", "local", "sshfs"];
   apus-lab fs bench --only apus --work sync-500,untar-443,find-443 --json
   apus-lab fs bench --peer nfs=/mnt/nfs --peer gluster=/mnt/gluster --html files.html")]
 pub struct Options {
-    /// Number of times everything is repeated, 1 to 1000; results are the median over the runs, the least and the
-    /// greatest
+    /// Number of times everything is repeated, 1 to 1000; results are the median over the runs, the
+    /// least and the greatest
     #[arg(long, value_name = "RUNS", default_value_t = 3, allow_negative_numbers = true)]
     pub runs: usize,
     /// Seed of everything random: the same seed draws the same trees of files
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Round-trip times in milliseconds to measure in addition to that of the loopback interface, 0.1 to 1000, with commas
-    /// between them
+    /// Round-trip times in milliseconds to measure in addition to the loopback interface, 0.1 to
+    /// 1000, with commas between them
     #[arg(long, value_name = "MILLISECONDS", value_delimiter = ',', allow_negative_numbers = true)]
     pub rtt: Vec<f64>,
-    /// How `apus fs serve` and `apus fs mount` wait: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that
-    /// time and then sleeps (`hybrid` alone: 50)
+    /// How `apus fs serve` and `apus fs mount` wait: `spin`, `block`, or `hybrid=MICROSECONDS`,
+    /// which spins for that time and then sleeps (`hybrid` alone: 50)
     #[arg(long, value_name = "MODE", default_value_t)]
     pub poll: PollMode,
-    /// A mounted file system to measure, NAME=PATH; may be repeated. A new directory in it is used, and removed
+    /// A mounted file system to measure, NAME=PATH; may be repeated. A new directory in it is used,
+    /// and removed
     #[arg(long, value_name = "NAME=PATH")]
     pub peer: Vec<GivenPeer>,
     /// Only these peers, with commas between them: apus, local, sshfs, and names of --peer
@@ -120,7 +122,7 @@ impl Options {
         known("work", &self.work, &Work::names())
     }
 
-    /// Whether a peer of that name is measured.
+    /// Whether the peer with that name is measured.
     pub(super) fn has_peer(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }

@@ -16,7 +16,7 @@ pub(super) fn run(
         .args(arguments)
         .current_dir(directory)
         .env("LC_ALL", "C")
-        // The settings of this user and this machine change what git does.
+        // The settings of this user and this machine would change the behaviour of git.
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .stdin(Stdio::null())

@@ -21,7 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Interval of checks for an interrupt or an end.
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// A running process. Dropping it asks it to end (SIGTERM), kills it if it does not, and then kills what it has started.
+/// A running process. Dropping it sends SIGTERM, kills the process if it does not end, and then
+/// kills its descendants.
 #[derive(Debug)]
 pub(super) struct Service {
     name: String,
@@ -32,7 +33,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// Starts a program with its arguments. What it writes to standard error goes to a file in `folder`.
+    /// Starts a program with its arguments. Its standard error is written to a file in `folder`.
     pub(super) fn start(
         name: &str,
         words: &[impl AsRef<OsStr>],
@@ -105,14 +106,15 @@ impl Service {
         drop(self);
     }
 
-    /// Returns whether it has ended. It is not waited for: until then no other process can have its number.
+    /// Returns whether it has ended. It is not waited for: until then no other process can have its
+    /// number.
     fn has_ended(&self) -> bool {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         // An error means that there is no such child any more.
         !matches!(waitid(WaitId::Pid(self.pid), how), Ok(None))
     }
 
-    /// Returns why it is of no use: what it has written to standard error.
+    /// Returns the error of a failed process: its output on standard error.
     fn failure(&self) -> Error {
         let said = fs::read_to_string(&self.complaints).unwrap_or_default();
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -1,4 +1,4 @@
-//! The stage of a work: a peer, the directory of a run on it, and what is measured.
+//! The stage of a work: a peer, the directory of a run on it, and the measurement.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use super::interrupt::Interrupt;
 use super::material::Material;
 use super::peers::Peer;
 
-/// What a work took.
+/// Cost of a work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Sample {
     pub(super) seconds: f64,
-    /// Operations, if they are what counts.
+    /// Operations, if the work counts them.
     pub(super) operations: Option<u64>,
-    /// Bytes, if they are what counts.
+    /// Bytes, if the work counts them.
     pub(super) bytes: Option<u64>,
     /// Median and 99th percentile of the time of one operation, in microseconds.
     pub(super) latency: Option<(f64, f64)>,
-    /// The 99th percentile while nothing else happens, in microseconds.
+    /// The 99th percentile without load, in microseconds.
     pub(super) idle_p99: Option<f64>,
     /// Calls to the server.
     pub(super) calls: Option<u64>,
@@ -38,7 +38,7 @@ pub(super) struct Stage<'a> {
     pub(super) peer: &'a mut dyn Peer,
     pub(super) material: &'a Material,
     pub(super) interrupt: &'a Interrupt,
-    /// Number of the run: it is the seed of what a work draws.
+    /// Number of the run, which seeds the random choices of a work.
     pub(super) run: u64,
     /// The directory of the run.
     directory: PathBuf,
@@ -65,7 +65,7 @@ impl<'a> Stage<'a> {
         self.directory.join(name)
     }
 
-    /// Forgets what the client has cached, if that is possible.
+    /// Drops the client's caches, if that is possible.
     pub(super) fn make_cold(&mut self) -> Result<(), Error> {
         self.peer.settle()?;
         self.peer.make_cold()

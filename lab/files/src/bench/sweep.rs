@@ -19,7 +19,7 @@ use super::stage::Stage;
 use super::works::Work;
 use super::workspace::Workspace;
 
-/// A peer that takes part, or has failed.
+/// A participating peer, or one that has failed.
 struct Contender {
     peer: Box<dyn Peer>,
     failure: Option<String>,
@@ -28,7 +28,7 @@ struct Contender {
 /// A peer that was started, or why it could not be.
 type Started = Result<Box<dyn Peer>, Error>;
 
-/// What all networks share.
+/// State shared by all networks.
 struct Bench<'a> {
     options: &'a Options,
     workspace: &'a Workspace,
@@ -104,7 +104,7 @@ impl Bench<'_> {
         for run in 0..self.options.runs {
             for work in self.works.clone() {
                 for turn in 0..contenders.len() {
-                    // Another one begins in each run.
+                    // A different contender starts in each run.
                     let index = (turn + run) % contenders.len();
                     self.measure(rtt, run, work, &mut contenders[index])?;
                 }
@@ -208,14 +208,14 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Removes what a run has left.
+    /// Removes the files of a run.
     fn clean(&self, run: usize, contender: &mut Contender) -> Result<(), Error> {
         if contender.failure.is_some() {
             return Ok(());
         }
         let cleaned = Stage::new(&mut *contender.peer, &self.material, &self.interrupt, run as u64)
             .and_then(|stage| {
-                // Where it cannot be removed, the next run has a directory of its own all the same.
+                // If it cannot be removed, the next run still has a separate directory.
                 let _ = std::fs::remove_dir_all(stage.directory());
                 stage.peer.settle()
             });
@@ -225,7 +225,7 @@ impl Bench<'_> {
     }
 }
 
-/// Returns how busy the machine was at the beginning.
+/// Returns the load of the machine at the start.
 fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let minute = text.split(' ').next().unwrap_or("unknown");

@@ -39,7 +39,8 @@ impl Shape {
         directories
     }
 
-    /// Returns the path and the size of each file. Sizes vary over two orders of magnitude, as those of sources do.
+    /// Returns the path and the size of each file. Sizes vary over two orders of magnitude, as
+    /// sizes of source files do.
     pub(super) fn files(self, seed: u64) -> Vec<(String, u64)> {
         let mut random = Pcg64::seed_from_u64(seed);
         let directories = self.directories();

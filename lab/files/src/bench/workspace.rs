@@ -30,7 +30,7 @@ impl Workspace {
         Ok(Self { path, in_memory: false })
     }
 
-    /// Whether a disk takes no part.
+    /// Whether no disk is involved.
     pub(super) const fn is_in_memory(&self) -> bool {
         self.in_memory
     }
@@ -47,7 +47,7 @@ impl Drop for Workspace {
     fn drop(&mut self) {
         let mounts = mounts_below(&self.path);
         for mount in mounts.iter().rev() {
-            // What cannot be detached is found in the next list.
+            // A mount that cannot be detached appears in the next list.
             let _ = apus_fuse::unmount(mount, Unmount::Lazy);
         }
         // Through a mount that is left, files of another place would be removed.
@@ -57,7 +57,8 @@ impl Drop for Workspace {
     }
 }
 
-/// Returns the mount points below a directory whose path has no special characters: field 5 of proc_pid_mountinfo(5).
+/// Returns the mount points below a directory whose path has no special characters: field 5 of
+/// proc_pid_mountinfo(5).
 fn mounts_below(directory: &Path) -> Vec<PathBuf> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(PathBuf::from);

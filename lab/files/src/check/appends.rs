@@ -1,4 +1,4 @@
-//! A file to which all mounts append.
+//! Appends of all mounts to one file.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -30,7 +30,8 @@ pub(super) fn run(settings: &CheckSettings, places: &Places) -> Result<CheckRepo
                 let padding = "x".repeat((step % 50) as usize);
                 let data = format!("<{}:{step}:{padding}>", worker.index);
                 file.write_all(data.as_bytes()).map_err(doing("append to", &path))?;
-                // Threads of one mount are in no order with each other: each is a mount to the checker.
+                // Threads of one mount are in no order with each other: each is a mount to the
+                // checker.
                 let mount = apus_fs_sim::history::MountId(worker.index as u32);
                 appends.push(Append { mount, data: Bytes::from(data), is_owed: true });
             }

@@ -13,7 +13,8 @@ const COST: u64 = 10;
 
 pub(super) fn run(settings: &CheckSettings, places: &Places) -> Result<CheckReport, CheckError> {
     let mut report = CheckReport::default();
-    // Locks of fcntl belong to the process, which has one worker on each mount then; those of flock to the opening.
+    // Locks of fcntl belong to the process, so each mount has one worker then; locks of flock
+    // belong to the opening.
     for (name, by_flock, workers) in [("flock", true, settings.workers), ("fcntl", false, 1)] {
         if !by_flock && settings.mounts.len() > 1 {
             continue;

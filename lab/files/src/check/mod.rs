@@ -1,9 +1,9 @@
 //! Consistency of several mounts of one directory.
 //!
-//! Threads, one or more per mount, work on the same files at once. What they asked, when, and what they were answered is a history,
-//! for which the checkers of `apus-fs-sim` search an explanation: an order of operations that a single disk could have had.
-//!
-//! | work | what is checked |
+//! Threads, one or more per mount, work on the same files at once. Their requests, with times and
+//! answers, form a history. The checkers of `apus-fs-sim` search for an explanation of it: an order
+//! of operations that a single disk could have had.
+//! | work | property |
 //! |---|---|
 //! | registers | writes, reads, truncations of short files are linearisable |
 //! | appends | no append is lost, torn, doubled, or out of its mount's order |
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use place::Places;
 pub use place::{CheckError, directory_name};
 
-/// What is checked, and how long.
+/// Scope and duration of a check.
 #[derive(Clone, Debug)]
 pub struct CheckSettings {
     /// The mounts: paths of the same directory.
@@ -33,19 +33,20 @@ pub struct CheckSettings {
     pub operations: u64,
     /// Seed of the choices.
     pub seed: u64,
-    /// Whether a read beside a write has all of the write or nothing. apus promises it. Local directories other than those of XFS do not:
-    /// they read without the lock that a write has, so a read may have a part of what is being written.
+    /// Whether a read concurrent with a write returns all of the write or none of it. apus promises
+    /// this. Local file systems other than XFS do not: they read without the lock that a write
+    /// holds, so a read may return a part of it.
     pub atomic_reads: bool,
 }
 
-/// What was found.
+/// Findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CheckReport {
     /// Operations that were done.
     pub operations: u64,
     /// Histories whose search for an explanation was given up, because it took too long.
     pub undecided: u64,
-    /// Promises that were broken, with what shows it.
+    /// Broken promises, with the evidence.
     pub violations: Vec<String>,
 }
 
@@ -86,11 +87,12 @@ impl fmt::Display for Work {
     }
 }
 
-/// Checks. `progress` is called with what is done next. Everything happens in a new directory, which is removed at the end.
+/// Runs the check. `progress` is called with the next step. Everything happens in a new directory,
+/// which is removed at the end.
 ///
 /// # Errors
 ///
-/// [`CheckError`]: a path is unusable, or an operation failed that must not fail.
+/// [`CheckError`]: a path is unusable, or an operation that must not fail did.
 pub fn run(
     settings: &CheckSettings,
     mut progress: impl FnMut(Work),
@@ -108,7 +110,8 @@ pub fn run(
         match checked {
             Ok(more) => report.add(more),
             Err(error) => {
-                // The first error says more than that of a directory which the same trouble keeps from being removed.
+                // The first error is more useful than the error of a directory that cannot be
+                // removed for the same reason.
                 let _ = places.remove();
                 return Err(error);
             }

@@ -35,7 +35,8 @@ pub(super) fn run(settings: &CheckSettings, places: &Places) -> Result<CheckRepo
             if exists { "exists" } else { "does not exist" }
         ));
     }
-    // Two successes of one kind, one entirely before the other, have one of the other kind that may lie between them.
+    // Between two successes of one kind, one entirely before the other, a success of the other kind
+    // must be possible.
     successes.sort_by_key(|success| success.returned);
     for (index, one) in successes.iter().enumerate() {
         let Some(next) = successes[index + 1..].iter().find(|next| next.invoked > one.returned)

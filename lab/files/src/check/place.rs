@@ -1,4 +1,4 @@
-//! The directory in which a check works, as each mount shows it.
+//! The working directory of a check, as each mount shows it.
 
 use std::fs;
 use std::io;
@@ -12,9 +12,9 @@ use apus_fs_sim::history::{Moment, MountId};
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} {path}: {source}")]
 pub struct CheckError {
-    /// What was attempted.
+    /// The operation that failed.
     pub operation: &'static str,
-    /// Where.
+    /// Path of the operation.
     pub path: PathBuf,
     /// The system's error.
     pub source: io::Error,
@@ -76,7 +76,7 @@ impl Places {
         Moment(self.moments.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
-    /// Lets `per_mount` workers of each mount work at once, and returns what each returned.
+    /// Runs `per_mount` workers of each mount concurrently, and returns their results.
     pub(super) fn work<T: Send>(
         &self,
         per_mount: usize,
@@ -103,7 +103,7 @@ impl Places {
     }
 }
 
-/// Returns the name of the directory in which this process checks.
+/// Returns the name of the directory that this process checks in.
 #[must_use]
 pub fn directory_name() -> String {
     format!("apus-check-{}", std::process::id())

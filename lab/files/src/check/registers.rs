@@ -129,7 +129,7 @@ mod tests {
         Event { mount: MountId(0), invoked: Moment(from), returned: Some(Moment(until)), action }
     }
 
-    /// Writes `ab`, then reads what no state of the file has, from `from` to `until`.
+    /// Writes `ab`, then reads bytes that no state of the file has, from `from` to `until`.
     fn is_accepted(from: u64, until: u64) -> bool {
         let write = FileAction::Write { offset: 0, data: "ab".into(), is_done: true };
         let result = Some(Bytes::from_static(b"a"));

@@ -1,8 +1,9 @@
 //! The structures of `linux/fuse.h`, field by field.
 //!
-//! Names are those of the header without their prefix. All integers are in the machine's byte order, since both ends
-//! are on one machine. Structures are read by copying, so that a buffer may have any alignment. The tests hold sizes
-//! and offsets against those that a C compiler computes from the header.
+//! Names follow the header, without its prefix. All integers are in the machine's byte order, since
+//! both ends are on one machine. Structures are read by copying, so that a buffer may have any
+//! alignment. The tests compare sizes and offsets with the values that a C compiler computes from
+//! the header.
 
 pub(crate) mod input;
 pub(crate) mod output;
@@ -12,7 +13,7 @@ mod tests {
     use super::{input, output};
     use std::mem::{offset_of, size_of};
 
-    /// Sizes as a C compiler prints them for linux/fuse.h 7.38, and by hand for what is newer.
+    /// Sizes as a C compiler prints them for linux/fuse.h 7.38; newer structures by hand.
     #[test]
     fn structures_have_the_sizes_of_the_header() {
         let sizes = [

@@ -1,4 +1,4 @@
-//! The product: `apus fs serve` and `apus fs mount` in processes of their own.
+//! The product: `apus fs serve` and `apus fs mount` in separate processes.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::{Peer, Site};
 use crate::bench::interrupt::Interrupt;
 use crate::bench::service::{Service, words};
 
-/// Interval at which a mount is asked whether its changes are at the server.
+/// Interval between queries whether a mount's changes are at the server.
 const INTERVAL: Duration = Duration::from_micros(200);
 
 /// A directory that is served, and mounted.

@@ -1,4 +1,4 @@
-//! A path at which something is mounted already.
+//! A path with an existing mount.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -32,12 +32,12 @@ impl Peer for Given {
         &self.root
     }
 
-    /// Does nothing: how it is mounted is not known.
+    /// Has no effect: the way of mounting it is unknown.
     fn make_cold(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Asks the kernel, which does not pass it on to all file systems.
+    /// Calls syncfs(2), which the kernel does not pass on to all file systems.
     fn settle(&mut self) -> Result<(), Error> {
         let doing = || format!("sync {}", self.root.display());
         let directory = File::open(&self.root).doing(doing)?;
@@ -47,7 +47,7 @@ impl Peer for Given {
 
 impl Drop for Given {
     fn drop(&mut self) {
-        // The result of a measurement is not lost because of what is left behind.
+        // Files left behind must not cost the result of a measurement.
         let _ = std::fs::remove_dir_all(&self.root);
     }
 }

@@ -6,7 +6,7 @@ use apus_testbed::error::Error;
 
 use super::{Peer, Site};
 
-/// A directory of this machine, on the file system on which servers keep theirs.
+/// A directory of this machine, on the same file system as the directories of the servers.
 #[derive(Debug)]
 pub(in crate::bench) struct Local {
     root: PathBuf,

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   apus    serve and mount of this program
-//!   local   a directory without a file service: what a disk in memory takes
-//!   sshfs   with a server of its own
-//!   given   a path at which something is mounted already
+//!   local   a directory without a file service: the time of a disk in memory
+//!   sshfs   with its own server
+//!   given   a path with an existing mount
 //! ```
 
 mod apus;
@@ -31,7 +31,7 @@ pub(super) trait Peer {
     /// Its name in rows.
     fn name(&self) -> &str;
 
-    /// The directory in which works happen.
+    /// The directory for works.
     fn root(&self) -> &Path;
 
     /// Forgets everything that the client has cached, if that is possible.
@@ -46,7 +46,7 @@ pub(super) trait Peer {
     }
 }
 
-/// The two ends of a network, and what peers need to start there.
+/// The two ends of a network, and the parameters for starting peers there.
 #[derive(Debug)]
 pub(super) struct Site<'a> {
     /// Words in front of a command that runs at the server's end; may be empty.
@@ -55,11 +55,11 @@ pub(super) struct Site<'a> {
     pub(super) client: Vec<OsString>,
     /// The server's address.
     pub(super) address: IpAddr,
-    /// The network that the server has to trust; `None` if it is this host.
+    /// The network that the server must trust; `None` if it is this host.
     pub(super) trusted: Option<String>,
     /// A name of the network, for directories.
     pub(super) name: String,
-    /// Where directories are created.
+    /// Workspace for new directories.
     pub(super) workspace: &'a Workspace,
     pub(super) interrupt: &'a Interrupt,
 }

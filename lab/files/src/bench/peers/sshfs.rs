@@ -34,7 +34,7 @@ pub(in crate::bench) struct Sshfs {
 }
 
 impl Sshfs {
-    /// Returns what is missing to measure it, and how to get it.
+    /// Returns the missing program, and how to install it.
     pub(in crate::bench) fn missing() -> Option<String> {
         let missing: Vec<_> = PROGRAMS
             .iter()
@@ -109,7 +109,8 @@ impl Sshfs {
         if site.server.is_empty() {
             server.wait_until(|| TcpStream::connect(address).is_ok())?;
         } else {
-            // This process is not in the server's network: the line says that it listens.
+            // This process is not in the server's network: the line in the log shows that it
+            // listens.
             let log = folder.join("sshd.log");
             let listens = || fs::read_to_string(&log).is_ok_and(|it| it.contains("listening"));
             server.wait_until(listens)?;
@@ -145,7 +146,7 @@ impl Peer for Sshfs {
         self.mount()
     }
 
-    /// Does nothing: it writes when a file is closed at the latest, and changes names at once.
+    /// Has no effect: sshfs writes when a file is closed at the latest, and changes names at once.
     fn settle(&mut self) -> Result<(), Error> {
         Ok(())
     }

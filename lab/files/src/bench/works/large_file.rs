@@ -1,6 +1,6 @@
 //! One file of 256 MiB: written, read, and read in random order.
 //!
-//! Each block of 4 KiB begins with its number, so that a reader notices what is not in its place.
+//! Each block of 4 KiB starts with its number, so that a reader notices misplaced blocks.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -69,7 +69,7 @@ pub(super) fn read_random(stage: &mut Stage<'_>) -> Result<Sample, Error> {
     })
 }
 
-/// Writes it if there is none.
+/// Writes the file if it does not exist.
 pub(super) fn prepare(stage: &mut Stage<'_>) -> Result<(), Error> {
     if path(stage).exists() { Ok(()) } else { write(stage).map(drop) }
 }
@@ -79,7 +79,8 @@ pub(super) fn path(stage: &Stage<'_>) -> PathBuf {
     stage.path("large")
 }
 
-/// Reads it from its beginning in pieces. `proceed` is called with the number of bytes so far, and ends it with an error.
+/// Reads the file from its start in pieces. `proceed` is called with the number of bytes so far; an
+/// error from it stops the read.
 pub(super) fn read_all(
     path: &Path,
     mut proceed: impl FnMut(u64) -> Result<(), Error>,

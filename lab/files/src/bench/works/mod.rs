@@ -1,4 +1,4 @@
-//! Works: what programs do with files, in the order in which each run does them.
+//! Works: file operations of programs, in the order of each run.
 //!
 //! A work prepares what it needs unless an earlier one has left it, and measures the rest.
 //!
@@ -29,7 +29,7 @@ use super::stage::{Sample, Stage};
 pub(super) struct Work {
     /// Its name in rows.
     pub(super) name: &'static str,
-    /// What it does, in a line.
+    /// One-line description.
     pub(super) about: &'static str,
     /// Programs that it takes.
     pub(super) programs: &'static [&'static str],
@@ -38,7 +38,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// All works. Chosen by us: an order in which most find what they need.
+    /// All works. Chosen by us: an order that gives most works the files they need.
     pub(super) const ALL: [Self; 16] = [
         Self::new("sync-500", "500 files of 1 KiB, until all are at the server", small_files::sync),
         Self::new("fsync-500", "500 files of 1 KiB, each with fsync", small_files::fsync),

@@ -31,7 +31,8 @@ fn measure(stage: &mut Stage<'_>) -> Result<Sample, Error> {
     Ok(Sample { operations: Some(Archive::Repository.shape().files as u64), ..sample })
 }
 
-/// Unpacks the repository, and lets git note the identities of its files, which are not those of the archive.
+/// Unpacks the repository, and makes git record the identities of its files, which differ from
+/// those in the archive.
 fn prepare(stage: &mut Stage<'_>) -> Result<(), Error> {
     let repository = stage.path(REPOSITORY);
     if repository.exists() {

@@ -1,4 +1,4 @@
-//! 500 files of 1 KiB: the work for which the ancestor of this file service was built.
+//! 500 files of 1 KiB: the work that the ancestor of this file service was built for.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -26,7 +26,7 @@ pub(super) fn fsync(stage: &mut Stage<'_>) -> Result<Sample, Error> {
     write(stage, "small-synced", true)
 }
 
-/// Writes them if there are none.
+/// Writes the files if they do not exist.
 pub(super) fn prepare(stage: &mut Stage<'_>) -> Result<(), Error> {
     if stage.path(LEFT).exists() { Ok(()) } else { sync(stage).map(drop) }
 }

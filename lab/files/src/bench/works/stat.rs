@@ -1,6 +1,7 @@
 //! `stat` while another thread reads at the speed of the link.
 //!
-//! Each file is asked for once, on a client that has not seen it: otherwise the kernel's cache answers.
+//! Each file is queried once, on a client that has not seen it: otherwise the kernel's cache would
+//! answer.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,14 +14,14 @@ use apus_testbed::error::{Doing, Error};
 use super::{large_file, small_files};
 use crate::bench::stage::{Sample, Stage, percentiles, record};
 
-/// Pause between two of them.
+/// Pause between two queries.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Number of files that are asked for.
+/// Number of queried files.
 const FILES: u64 = 200;
-/// What the reader has read before the first one.
+/// Bytes that the reader has read before the first query.
 const AHEAD: u64 = 8 << 20;
 
-/// Asks while nothing else happens, and then under load.
+/// Queries without load, and then under load.
 pub(super) fn run(stage: &mut Stage<'_>) -> Result<Sample, Error> {
     small_files::prepare(stage)?;
     large_file::prepare(stage)?;
@@ -63,7 +64,7 @@ pub(super) fn run(stage: &mut Stage<'_>) -> Result<Sample, Error> {
     })
 }
 
-/// Asks for files, one per pause, until `is_over`; returns the time of each, and the sum in seconds.
+/// Queries files, one per pause, until `is_over`; returns the time of each, and the sum in seconds.
 fn ask(stage: &Stage<'_>, is_over: impl Fn() -> bool) -> Result<(Latencies, f64), Error> {
     let mut latencies = Latencies::new();
     let mut sum = Duration::ZERO;
