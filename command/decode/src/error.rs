@@ -4,14 +4,15 @@ use std::io;
 
 use thiserror::Error;
 
-/// The reason for which decoding ended before the end of the capture. Packets returned before the error are valid.
+/// The reason for which decoding ended before the end of the capture. Packets returned before the
+/// error are valid.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The file has no bytes.
     #[error("the file is empty, and a capture begins with a header")]
     Empty,
-    /// The file does not begin with a pcap or pcapng header.
+    /// The file does not start with a pcap or pcapng header.
     #[error("not a capture: the file begins with neither a pcap nor a pcapng header")]
     NotACapture,
     /// The file ends within a record: the capturing program was killed, or the disk was full.

@@ -79,7 +79,8 @@ impl FromStr for PacketType {
 /// Packet filter: a packet matches if it matches every list that is not empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketFilter {
-    /// Ids of RPCs, as client or server write them. A packet that acknowledges one of these RPCs matches too.
+    /// Ids of RPCs, as client or server write them. A packet that acknowledges one of these RPCs
+    /// matches too.
     pub rpcs: Vec<u64>,
     /// Packet types.
     pub types: Vec<PacketType>,

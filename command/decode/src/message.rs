@@ -26,8 +26,8 @@ impl MessageKind {
 
 /// A request or a response, as far as the capture contains it.
 ///
-/// "Seen" bytes passed the point of capture. They may have been lost behind it, and bytes lost before it are never
-/// seen.
+/// "Seen" bytes passed the point of capture. They may have been lost behind it, and bytes lost
+/// before it are never seen.
 #[derive(Clone, Debug, Default)]
 pub struct CapturedMessage {
     /// Message length in bytes, from its first DATA packet.
@@ -60,7 +60,7 @@ pub(crate) struct RangeEffect {
     pub repeated: u64,
     /// Number of bytes between the highest byte seen so far and this range.
     pub gap: u64,
-    /// Distance from the limit to the start of the range, if it begins at or beyond the limit.
+    /// Distance from the limit to the start of the range, if it starts at or beyond the limit.
     pub beyond: Option<u64>,
     /// Whether this range completes the message for the first time.
     pub completes: bool,
@@ -100,7 +100,8 @@ impl CapturedMessage {
         RangeEffect { completes, ..RangeEffect::default() }
     }
 
-    /// Raises the offset up to which the sender may transmit. Returns the number of bytes that this adds.
+    /// Raises the offset up to which the sender may transmit. Returns the number of bytes that this
+    /// adds.
     pub(crate) fn raise_limit(&mut self, limit: u64) -> u64 {
         let limit = self.length.map_or(limit, |length| limit.min(length.into()));
         let new = limit.saturating_sub(self.limit);

@@ -14,8 +14,8 @@ use crate::note::Note;
 pub struct CapturedPacket {
     /// Number of the capture record, starting at 1, as Wireshark counts.
     pub number: u64,
-    /// Position of the packet in its datagram, starting at 1, and number of packets in the datagram. Offload merges
-    /// packets.
+    /// Position of the packet in its datagram, starting at 1, and number of packets in the
+    /// datagram. Offload merges packets.
     pub part: (usize, usize),
     /// Capture time in nanoseconds since 1970.
     pub time: i64,
@@ -31,11 +31,12 @@ pub struct CapturedPacket {
     pub profile: Profile,
     /// Length on the network in bytes, without IP and UDP headers.
     pub len: usize,
-    /// Packet number under which it was sealed, if it was opened with a key log. Packets of one datagram have one.
+    /// Packet number under which it was sealed, if it was opened with a key log. Packets of one
+    /// datagram have one.
     pub sealed_as: Option<u64>,
     /// Decoded content.
     pub content: Content,
-    /// What earlier packets reveal about this one; `None` if it belongs to no RPC.
+    /// Facts derived from earlier packets; `None` if this packet belongs to no RPC.
     pub note: Option<Note>,
 }
 
@@ -112,7 +113,8 @@ impl Content {
         if bytes.len() >= len {
             return Self::from_parsed(parsed, header);
         }
-        // The rest was not captured. For DATA it is payload, which is not decoded and can be replaced by zeros.
+        // The rest was not captured. For DATA it is payload, which is not decoded and can be
+        // replaced by zeros.
         match parsed {
             Err(ParseError::TooShort { need, .. }) if need <= len => Self::Truncated { header },
             Ok(WirePacket { body: Body::Data(..), .. })
@@ -173,8 +175,8 @@ fn without_data(body: Body<'_>) -> (Body<'static>, u32) {
 }
 
 impl CapturedPacket {
-    /// Returns the Homa type; `None` if it is unknown or was not captured. For an ICMP error, this is the type of the
-    /// quoted packet.
+    /// Returns the Homa type; `None` if it is unknown or was not captured. For an ICMP error,
+    /// returns the type of the quoted packet.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         match &self.content {
@@ -202,7 +204,8 @@ impl CapturedPacket {
         }
     }
 
-    /// Returns the acknowledgements in the packet: the one in a DATA packet, or the entries of an ACK packet.
+    /// Returns the acknowledgements in the packet: the one in a DATA packet, or the entries of an
+    /// ACK packet.
     pub fn acks(&self) -> impl Iterator<Item = Ack> + '_ {
         let body = match &self.content {
             Content::Whole { body, .. } => Some(body),
@@ -219,7 +222,7 @@ impl CapturedPacket {
         carried.into_iter().chain(listed.into_iter().flatten())
     }
 
-    /// Returns sender and receiver as text: with ports, except for ICMP errors, which have none.
+    /// Returns sender and receiver as text, with ports except for ICMP errors, which lack them.
     #[must_use]
     pub fn addresses(&self) -> (String, String) {
         match self.content {
@@ -243,10 +246,11 @@ impl CapturedPacket {
         }
     }
 
-    /// Returns whether the packet is marked as one that left from another port than its sender's (`WIRE-36`).
+    /// Returns whether the packet is marked as one that left from another port than its sender's
+    /// (`WIRE-36`).
     #[must_use]
     pub fn is_sprayed(&self) -> bool {
-        // The mark is one only where the header has room for it: beside a session of 48 bits.
+        // The bit is a mark only where the header has room for it: together with a 48-bit session.
         let mark = Features::SPRAYED.with(Features::LONG_SESSIONS);
         match &self.content {
             Content::Whole { header, body: Body::Data(..), .. } => {
@@ -268,7 +272,8 @@ impl CapturedPacket {
         self.flags().contains(Flags::FINISHED).then_some(Verdict::Finished)
     }
 
-    /// Returns the room for unscheduled bytes that a CUTOFFS packet of the udp profile states (`WIRE-28`).
+    /// Returns the room for unscheduled bytes that a CUTOFFS packet of the udp profile states
+    /// (`WIRE-28`).
     #[must_use]
     pub fn stated_room(&self) -> Option<u32> {
         let Content::Whole { header, body: Body::Cutoffs(_), .. } = &self.content else {

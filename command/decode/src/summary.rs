@@ -66,7 +66,8 @@ impl Summary {
         self.types.values().map(|each| each.packets).sum()
     }
 
-    /// Returns the number of sealed packets that were not opened; those of handshakes are not counted.
+    /// Returns the number of sealed packets that were not opened; those of handshakes are not
+    /// counted.
     #[must_use]
     pub const fn unopened(&self) -> u64 {
         self.unopened
@@ -94,8 +95,8 @@ impl Summary {
         self.rpcs.iter().filter_map(|index| all.get(index.0))
     }
 
-    /// Returns percentiles of the times from the first packet of the request to the end of the response; `None` if no
-    /// RPC is complete.
+    /// Returns percentiles of the times from the first packet of the request to the end of the
+    /// response; `None` if no RPC is complete.
     #[must_use]
     pub fn completion_times(&self, all: &[CapturedRpc]) -> Option<CompletionTimes> {
         let mut times: Vec<i64> = self.rpcs(all).filter_map(CapturedRpc::completion_time).collect();

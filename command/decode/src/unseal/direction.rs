@@ -1,6 +1,7 @@
 //! The keys of one direction of an association, from the secret in a key log.
 //!
-//! Key, IV and the next secret follow from a traffic secret as in QUIC. Source: RFC 9001 sections 5.1, 5.3 and 6.1.
+//! Key, IV and the next secret follow from a traffic secret as in QUIC. Source: RFC 9001 sections
+//! 5.1, 5.3 and 6.1.
 
 use apus_wire::HEADER_LEN;
 use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey};
@@ -46,7 +47,7 @@ impl Direction {
         Self { possible, generation: 0, before: None }
     }
 
-    /// Returns what is behind the header of a sealed packet.
+    /// Decrypts a sealed packet and returns the bytes that follow its header.
     pub(super) fn open(&mut self, packet: &[u8], number: u64, phase: bool) -> Option<Vec<u8>> {
         if phase != (self.generation & 1 == 1)
             && let Some(opened) = self.before.as_ref().and_then(|keys| keys.open(packet, number))
@@ -150,7 +151,8 @@ mod tests {
     use super::super::key_log::bytes;
     use super::*;
 
-    /// The client's initial secret of RFC 9001 appendix A.1, and the first vector of docs/spec/sealing.md.
+    /// The client's initial secret of RFC 9001 appendix A.1, and the first vector of
+    /// docs/spec/sealing.md.
     #[test]
     fn a_vector_of_the_specification_is_opened() {
         let secret =

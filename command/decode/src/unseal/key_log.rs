@@ -1,7 +1,9 @@
-//! Key log files: the secrets of handshakes, as TLS libraries write them to the file that `SSLKEYLOGFILE` names.
+//! Key log files: the secrets of handshakes, as TLS libraries write them to the file that
+//! `SSLKEYLOGFILE` names.
 //!
-//! Source: <https://datatracker.ietf.org/doc/draft-ietf-tls-keylogfile>. A line has a label, the random number of the
-//! ClientHello, and a secret, both in hexadecimal digits. Lines with other labels are skipped, and so are comments.
+//! Source: <https://datatracker.ietf.org/doc/draft-ietf-tls-keylogfile>. A line has a label, the
+//! random number of the ClientHello, and a secret, both in hexadecimal digits. Lines with other
+//! labels are skipped, and so are comments.
 
 use std::collections::HashMap;
 
@@ -47,7 +49,8 @@ impl KeyLog {
     ///
     /// # Errors
     ///
-    /// A line has another form. A last line without its end is skipped: the program may be writing it.
+    /// A line has another form. A last line without its end is skipped: the program may be writing
+    /// it.
     pub fn parse(text: &str) -> Result<Self, KeyLogError> {
         let mut log = Self::default();
         for (number, whole) in text.split_inclusive('\n').enumerate() {
@@ -93,7 +96,7 @@ fn parse_line(line: &str) -> Option<(&str, ClientRandom, Vec<u8>)> {
     words.next().is_none().then_some((label, random, secret))
 }
 
-/// Returns the bytes that hexadecimal digits stand for.
+/// Parses hexadecimal digits into bytes.
 pub(super) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         digits.chars().map(|digit| Some(digit.to_digit(16)? as u8)).collect();

@@ -1,12 +1,12 @@
 //! Sealed packets of a capture, opened with the secrets of a key log.
 //!
 //! ```text
-//!   key_log     secrets by the random number of a ClientHello
+//!   key_log     secrets, keyed by the random number of a ClientHello
 //!   direction   keys of one direction, and their generations
 //! ```
 //!
-//! A HELLO says which two addresses a handshake is between, and has its random number. Which of several handshakes
-//! between them a packet belongs to, the tag of the packet shows.
+//! A HELLO identifies the two addresses of a handshake and contains its random number. If there are
+//! several handshakes between two addresses, the tag of a packet shows which one it belongs to.
 
 mod direction;
 mod key_log;
@@ -35,7 +35,7 @@ pub(crate) struct Unsealer {
     associations: HashMap<(SocketAddr, SocketAddr), VecDeque<Association>>,
 }
 
-/// What a handshake has led to.
+/// A handshake: its session, and the packet keys of both directions.
 struct Association {
     random: ClientRandom,
     client: SocketAddr,
@@ -49,7 +49,8 @@ impl Unsealer {
         Self { log, ..Self::default() }
     }
 
-    /// Returns the packets of version 1 in a sealed packet, if there is a key. Takes note of handshakes.
+    /// Returns the version 1 packets in a sealed packet, if its key is available. Records
+    /// handshakes.
     pub(crate) fn open(
         &mut self,
         from: SocketAddr,
@@ -86,7 +87,7 @@ impl Unsealer {
         None
     }
 
-    /// Takes note of the handshake that a client's HELLO begins.
+    /// Records the handshake that a client's HELLO starts.
     fn note_hello(&mut self, from: SocketAddr, to: SocketAddr, packet: &[u8]) -> Option<()> {
         let random = client_random(packet)?;
         let secrets = self.log.secrets(&random)?;
@@ -106,7 +107,7 @@ impl Unsealer {
     }
 }
 
-/// Returns the random number in a HELLO that begins with a ClientHello.
+/// Returns the random number in a HELLO that starts with a ClientHello.
 fn client_random(packet: &[u8]) -> Option<ClientRandom> {
     // Bytes in front of the random number: type and length of the message, and the version.
     const BEFORE_RANDOM: usize = 6;

@@ -152,7 +152,7 @@ pub(crate) fn decode(file: &[u8]) -> (Vec<CapturedPacket>, Option<Error>) {
     decode_with(file, &[])
 }
 
-/// Decodes a file, with datagrams of `ports` taken for apus; returns its packets and the error at its end.
+/// Decodes a file, treating datagrams on `ports` as apus; returns its packets and the final error.
 pub(crate) fn decode_with(file: &[u8], ports: &[u16]) -> (Vec<CapturedPacket>, Option<Error>) {
     let decoder = match Decoder::open(Cursor::new(file.to_vec()), ports) {
         Ok(decoder) => decoder,

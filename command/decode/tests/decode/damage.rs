@@ -1,4 +1,5 @@
-//! Damaged captures: the error contains the offset of the damage, and all packets before it are decoded.
+//! Damaged captures: the error contains the offset of the damage, and all packets before it are
+//! decoded.
 
 use std::io::{self, Cursor, Read};
 

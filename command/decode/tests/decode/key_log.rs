@@ -88,7 +88,7 @@ fn sealed_packets_are_opened_with_a_key_log() {
 
     let (types, whole) = decode(&capture, log);
     assert_eq!(whole, CALLS);
-    // What is left are handshakes.
+    // The remaining packets are handshakes.
     let sealed = types.iter().filter(|kind| **kind == PacketType::Sealed).count();
     assert!(sealed < 12, "{types:?}");
 
