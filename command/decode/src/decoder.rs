@@ -32,7 +32,7 @@ pub struct Decoder {
     detector: UdpDetector,
     unsealer: Unsealer,
     rpcs: RpcTable,
-    /// Packets of the last record that the iterator has not returned yet.
+    /// Packets of the last record not yet returned by the iterator.
     ready: VecDeque<CapturedPacket>,
     /// Time of the first record, in nanoseconds since 1970.
     start: Option<i64>,
@@ -53,7 +53,7 @@ pub struct SkippedRecords {
 #[derive(Debug)]
 struct UdpDetector {
     ports: Vec<u16>,
-    /// Pairs of addresses, the lower one first, between which a valid header has been captured.
+    /// Pairs of addresses, lower first, with a valid header captured between them.
     flows: HashSet<(SocketAddr, SocketAddr)>,
 }
 
@@ -77,8 +77,8 @@ impl Decoder {
         })
     }
 
-    /// Opens sealed packets with the secrets of a key log, if the capture has the handshakes that
-    /// led to them.
+    /// Opens sealed packets with the secrets of a key log, if the capture contains their
+    /// handshakes.
     #[must_use]
     pub fn with_keys(mut self, keys: KeyLog) -> Self {
         self.unsealer = Unsealer::new(keys);
@@ -280,8 +280,8 @@ fn udp_packets(unsealer: &mut Unsealer, datagram: &Datagram<'_>) -> Vec<Captured
     packets
 }
 
-/// Splits a datagram of `len` bytes, of which `bytes` were captured, into its packets, with their
-/// lengths.
+/// Splits a datagram of `len` bytes into its packets and their lengths; `bytes` are the captured
+/// part.
 fn split(bytes: &[u8], len: usize, (from_port, to_port): (u16, u16)) -> Vec<(&[u8], usize)> {
     let ends = if looks_like_header(bytes, from_port, to_port) {
         packet_ends(bytes, len, from_port, to_port)

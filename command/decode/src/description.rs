@@ -255,7 +255,7 @@ fn write_acks(f: &mut fmt::Formatter<'_>, list: &AckList) -> fmt::Result {
     Ok(())
 }
 
-/// Returns the name of a refusal, as `docs/spec/udp-profile.md` has it.
+/// Returns the name of a refusal, as in `docs/spec/udp-profile.md`.
 pub(crate) const fn refusal_name(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::Overloaded => "overloaded",

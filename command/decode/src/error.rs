@@ -4,8 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
-/// The reason for which decoding ended before the end of the capture. Packets returned before the
-/// error are valid.
+/// Reason that decoding ended before the end of the capture. Packets returned before the error are
+/// valid.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -23,7 +23,7 @@ pub enum Error {
         /// Number of complete records before it.
         records: u64,
     },
-    /// A field of the file is invalid or contradicts another one.
+    /// A field of the file is invalid or contradicts another field.
     #[error("the capture is damaged at byte {at}, after {records} records: {problem}")]
     Damaged {
         /// Offset in the file of the damaged block.

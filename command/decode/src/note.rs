@@ -12,7 +12,7 @@ pub struct RpcIndex(pub usize);
 pub struct Note {
     /// The packet's RPC.
     pub rpc: RpcIndex,
-    /// The message to which the packet refers.
+    /// The message that the packet refers to.
     pub message_kind: MessageKind,
     /// Length of that message in bytes, if known.
     pub length: Option<u32>,
@@ -25,8 +25,8 @@ pub struct Note {
     /// DATA: distance from the sender's limit to the start of this packet, if it starts at or
     /// beyond the limit.
     pub beyond: Option<u64>,
-    /// DATA: a different message length, from earlier packets. The other fields are then without
-    /// information.
+    /// DATA: a different message length, from earlier packets. The other fields are then
+    /// meaningless.
     pub length_was: Option<u32>,
     /// DATA: whether this packet completes the message for the first time.
     pub completes: bool,
@@ -41,18 +41,18 @@ pub struct Note {
     pub granted: u64,
 }
 
-/// Record numbers of the packets to which a packet is linked.
+/// Record numbers of the packets linked to a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     /// First packet of the request.
     pub request: Option<u64>,
     /// First packet of the response.
     pub response: Option<u64>,
-    /// Packet that completes the message to which the packet refers.
+    /// Packet that completes the message that the packet refers to.
     pub complete: Option<u64>,
     /// Packet that acknowledges the RPC.
     pub acked: Option<u64>,
-    /// Packet by which the server refuses the RPC or declares it finished.
+    /// Server packet that refuses the RPC or declares it finished.
     pub refused: Option<u64>,
     /// ICMP error about the RPC.
     pub unreachable: Option<u64>,

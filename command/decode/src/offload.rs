@@ -14,7 +14,7 @@ use apus_wire::{
     is_sealed,
 };
 
-/// The features that may be in the low nibble of byte 12.
+/// Features permitted in the low nibble of byte 12.
 const FEATURES: u8 = Features::OURS.bits() as u8;
 const SPRAYABLE: u8 = Features::SPRAYABLE.bits() as u8;
 const SPRAYED: u8 = Features::SPRAYED.bits() as u8;

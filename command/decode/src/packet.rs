@@ -21,9 +21,9 @@ pub struct CapturedPacket {
     pub time: i64,
     /// Nanoseconds since the first record of the capture.
     pub since_start: i64,
-    /// Address and Homa port of the sender. In the udp profile the port is that of the datagram.
+    /// Address and Homa port of the sender. In the udp profile it is the port of the datagram.
     pub from: SocketAddr,
-    /// Address and Homa port of the receiver. In the udp profile the port is that of the datagram.
+    /// Address and Homa port of the receiver. In the udp profile it is the port of the datagram.
     pub to: SocketAddr,
     /// IPv4's TOS or IPv6's traffic class.
     pub class: u8,
@@ -31,8 +31,8 @@ pub struct CapturedPacket {
     pub profile: Profile,
     /// Length on the network in bytes, without IP and UDP headers.
     pub len: usize,
-    /// Packet number under which it was sealed, if it was opened with a key log. Packets of one
-    /// datagram have one.
+    /// Packet number used for sealing, if the packet was opened with a key log. Packets of one
+    /// datagram share it.
     pub sealed_as: Option<u64>,
     /// Decoded content.
     pub content: Content,
@@ -52,7 +52,7 @@ pub enum Content {
         /// Payload length in bytes; 0 in control packets.
         data_len: u32,
     },
-    /// A packet of version 2 (SEAL-1), of which only the header can be read.
+    /// A packet of version 2 (SEAL-1); only its header is readable.
     Sealed {
         /// Readable part of the header.
         sealed: SealedHeader,
@@ -85,7 +85,7 @@ pub enum Content {
 pub enum Verdict {
     /// The RPC is finished; the server will not execute it (again).
     Finished,
-    /// The server refuses the request, for this reason.
+    /// The server refuses the request for this reason.
     Refused(Refusal),
 }
 
@@ -101,7 +101,7 @@ pub struct QuotedPacket {
 }
 
 impl Content {
-    /// Parses a packet of `len` bytes of which `bytes` were captured.
+    /// Parses a packet of `len` bytes; `bytes` are the captured part.
     pub(crate) fn parse(profile: Profile, bytes: &[u8], len: usize) -> Self {
         let header = raw_header(bytes);
         if let (Profile::Udp, Some(sealed), Some(header)) =
@@ -144,7 +144,8 @@ impl Content {
     }
 }
 
-/// Returns the wire value of the type, and the RPC id, which have the same place in every packet.
+/// Returns the wire value of the type, and the RPC id, which are at the same offsets in every
+/// packet.
 pub(crate) fn raw_header(bytes: &[u8]) -> Option<(u8, SenderId)> {
     let header = bytes.get(..HEADER_LEN)?;
     let id: [u8; 8] = header[20..28].try_into().expect("eight bytes");
@@ -190,7 +191,7 @@ impl CapturedPacket {
         }
     }
 
-    /// Returns the RPC's id as the sender writes it, if it was captured.
+    /// Returns the RPC's id as written by the sender, if captured.
     #[must_use]
     pub fn sender_id(&self) -> Option<SenderId> {
         match &self.content {
@@ -246,7 +247,7 @@ impl CapturedPacket {
         }
     }
 
-    /// Returns whether the packet is marked as one that left from another port than its sender's
+    /// Returns whether the packet is marked as sent from a port other than its sender's
     /// (`WIRE-36`).
     #[must_use]
     pub fn is_sprayed(&self) -> bool {

@@ -66,7 +66,7 @@ impl Summary {
         self.types.values().map(|each| each.packets).sum()
     }
 
-    /// Returns the number of sealed packets that were not opened; those of handshakes are not
+    /// Returns the number of sealed packets that were not opened; handshake packets are not
     /// counted.
     #[must_use]
     pub const fn unopened(&self) -> u64 {
@@ -79,13 +79,13 @@ impl Summary {
         self.profiles[usize::from(profile == Profile::Udp)]
     }
 
-    /// Returns the nanoseconds from the first packet to the last one.
+    /// Returns the nanoseconds from the first packet to the last.
     #[must_use]
     pub fn span(&self) -> i64 {
         self.span.map_or(0, |(first, last)| last.saturating_sub(first))
     }
 
-    /// Returns the totals by type, without types that do not occur.
+    /// Returns the totals by type; types that do not occur are omitted.
     pub fn types(&self) -> impl Iterator<Item = (PacketType, TypeCounts)> + '_ {
         self.types.iter().map(|(name, of_type)| (*name, *of_type))
     }

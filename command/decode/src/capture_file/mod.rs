@@ -19,8 +19,8 @@ use crate::error::Error;
 /// Initial size of the read buffer in bytes.
 const BUFFER_SIZE: usize = 1 << 16;
 /// Upper bound for the length of a record or block in bytes. Rationale: 64 times the limit of
-/// libpcap (256 KiB), since pcapng blocks may contain lists of names. A file that claims more is
-/// damaged, or tries to exhaust memory.
+/// libpcap (256 KiB), since pcapng blocks may contain lists of names. A file with a larger value is
+/// damaged, or crafted to exhaust memory.
 const MAX_BLOCK: usize = 1 << 24;
 
 /// A captured frame.
@@ -136,7 +136,7 @@ impl CaptureReader {
         }
     }
 
-    /// Enlarges the buffer for a block that is longer than it.
+    /// Enlarges the buffer for a block longer than the buffer.
     fn grow(&mut self, at: u64) -> Result<(), Error> {
         let room = self.blocks.data().len().max(BUFFER_SIZE) * 2;
         if room <= MAX_BLOCK && self.blocks.grow(room) {

@@ -8,7 +8,7 @@ use crate::error::Error;
 /// Number of bytes that the parser needs to recognize the format: the length of a pcap file header.
 /// It contains the length of the first block of a pcapng file.
 const PREFIX_LEN: u64 = 24;
-/// First bytes of a pcapng file.
+/// Leading bytes of a pcapng file.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// Upper bound for the length of the first block of a pcapng file, in bytes. Usual files have a few
 /// hundred bytes there.

@@ -1,9 +1,9 @@
-//! Key log files: the secrets of handshakes, as TLS libraries write them to the file that
-//! `SSLKEYLOGFILE` names.
+//! Key log files: handshake secrets in the format that TLS libraries write to the file named by
+//! `SSLKEYLOGFILE`.
 //!
 //! Source: <https://datatracker.ietf.org/doc/draft-ietf-tls-keylogfile>. A line has a label, the
-//! random number of the ClientHello, and a secret, both in hexadecimal digits. Lines with other
-//! labels are skipped, and so are comments.
+//! random number of the ClientHello, and a secret, both in hexadecimal digits. Comments and lines
+//! with other labels are skipped.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use thiserror::Error;
 /// Bytes of the random number of a ClientHello. Source: RFC 8446 section 4.1.2.
 pub(super) const RANDOM_LEN: usize = 32;
 
-/// The random number of a ClientHello, which names a handshake.
+/// The random number of a ClientHello, which identifies a handshake.
 pub(super) type ClientRandom = [u8; RANDOM_LEN];
 
 /// The secrets of handshakes.
@@ -21,7 +21,7 @@ pub struct KeyLog {
     handshakes: HashMap<ClientRandom, Secrets>,
 }
 
-/// The secrets of a handshake, as far as the file has them.
+/// The secrets of a handshake, as far as the file contains them.
 #[derive(Clone, Default)]
 pub(super) struct Secrets {
     pub(super) client: Option<Vec<u8>>,
@@ -29,7 +29,7 @@ pub(super) struct Secrets {
     pub(super) exporter: Option<Vec<u8>>,
 }
 
-/// A line that is not one of a key log.
+/// A malformed line of a key log.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("line {line} is not `LABEL RANDOM SECRET` with hexadecimal digits")]
 pub struct KeyLogError {
@@ -49,7 +49,7 @@ impl KeyLog {
     ///
     /// # Errors
     ///
-    /// A line has another form. A last line without its end is skipped: the program may be writing
+    /// A line is malformed. A last line without its end is skipped: a program may still be writing
     /// it.
     pub fn parse(text: &str) -> Result<Self, KeyLogError> {
         let mut log = Self::default();
@@ -77,7 +77,7 @@ impl KeyLog {
         }
     }
 
-    /// Returns the number of handshakes of which the log has a secret.
+    /// Returns the number of handshakes with a secret in the log.
     #[must_use]
     pub fn handshakes(&self) -> usize {
         self.handshakes.len()

@@ -21,7 +21,7 @@ use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use direction::{Direction, session};
 use key_log::{ClientRandom, RANDOM_LEN};
 
-/// Handshakes between two addresses that are tried for a packet.
+/// Number of handshakes between two addresses tried for a packet.
 const MOST_HANDSHAKES: usize = 8;
 
 /// Bytes of a HELLO's cookie. Source: SEAL-14.
@@ -31,7 +31,7 @@ const COOKIE_LEN: usize = 32;
 #[derive(Default)]
 pub(crate) struct Unsealer {
     log: KeyLog,
-    /// The handshakes between two addresses, the lower one first; the latest first.
+    /// Handshakes by pair of addresses, lower address first; latest handshake first.
     associations: HashMap<(SocketAddr, SocketAddr), VecDeque<Association>>,
 }
 
@@ -109,11 +109,12 @@ impl Unsealer {
 
 /// Returns the random number in a HELLO that starts with a ClientHello.
 fn client_random(packet: &[u8]) -> Option<ClientRandom> {
-    // Bytes in front of the random number: type and length of the message, and the version.
+    // Number of bytes before the random number: type and length of the message, and the version.
     const BEFORE_RANDOM: usize = 6;
     const CLIENT_HELLO: u8 = 1;
     let is_first = SealedHeader::parse(packet)?.sequence == 0;
-    // A flag, the length of the piece, and the cookie that the flag announces (SEAL-8).
+    // A flag, the length of the piece, and the cookie, which is present if the flag is set
+    // (SEAL-8).
     let (fixed, rest) = packet[HEADER_LEN..].split_at_checked(3)?;
     let piece = if fixed[0] == 1 { rest.get(COOKIE_LEN..)? } else { rest };
     if !is_first || piece.first() != Some(&CLIENT_HELLO) {

@@ -83,7 +83,7 @@ pub(crate) fn sprayed(id: u64, data: Data, bytes: &[u8]) -> Vec<u8> {
     in_session(id, Body::Data(data, bytes), Features::SPRAYED)
 }
 
-/// Builds a packet of the server in a session that has these features or marks in addition.
+/// Builds a packet of the server in a session, with these additional features or marks.
 pub(crate) fn in_session(id: u64, body: Body<'_>, features: Features) -> Vec<u8> {
     let (flags, role) = (Flags::SESSION, Role::Server);
     let mut packet = packet_with(Profile::Udp, role, id, body, flags, 0);

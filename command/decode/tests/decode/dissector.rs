@@ -72,7 +72,7 @@ const FIELDS: [&str; 25] = [
     "apus.merged",
 ];
 
-/// A frame as tshark prints it: values by field, several values if the frame contains several
+/// A frame printed by tshark: values by field, with several values if the frame contains several
 /// packets.
 type Frame = BTreeMap<&'static str, Vec<String>>;
 
@@ -126,7 +126,7 @@ fn decoded(file: &Path) -> BTreeMap<u64, Vec<Value>> {
     frames
 }
 
-/// Returns the values of a field, as text, of those packets of a frame that have it.
+/// Returns the values of a field as text, for the packets of a frame that have the field.
 fn values(packets: &[Value], name: &str) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     packets.iter().filter_map(|packet| packet.get(name)).map(text).collect()
@@ -183,7 +183,7 @@ fn assert_same(plug_in: &Path, file: &Path) -> Vec<Frame> {
             let digits = text.strip_prefix("0x").unwrap();
             u16::from_str_radix(digits, 16).unwrap().to_string()
         });
-        // The plug-in also shows those of packets that are malformed or cut short.
+        // The plug-in also shows the features of malformed and truncated packets.
         let is_whole = |packet: &Value| packet["type"] != "malformed" && packet["type"] != "cut";
         if packets.iter().all(is_whole) {
             assert_eq!(features.collect::<Vec<_>>(), values(packets, "features"), "{place}");

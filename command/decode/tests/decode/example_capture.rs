@@ -69,7 +69,7 @@ fn records() -> Vec<Vec<u8>> {
     push(Role::Client, 106, whole(64), session, 0);
     let closed = records.last().map(|request| port_unreachable(request));
     records.extend(closed);
-    // The kernel module, a foreign datagram, and bytes that are no valid packet.
+    // The kernel module, a foreign datagram, and an invalid packet.
     records.extend(ip_call(Profile::Kernel, 8));
     records.push(ip(Profile::Udp, Role::Client, b"between the same two ports, and yet no packet"));
     let mut wrong = packet(Profile::Kernel, Role::Client, 10, Body::Busy);

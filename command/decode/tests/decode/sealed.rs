@@ -1,4 +1,4 @@
-//! Sealed packets, of which only the header can be read (SEAL-1).
+//! Sealed packets, whose headers alone are readable (SEAL-1).
 
 use apus_decode::{CapturedPacket, PacketType};
 use apus_wire::{Body, Flags, Profile, Role, SealKind, SealedHeader};

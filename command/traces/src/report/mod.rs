@@ -1,12 +1,13 @@
-//! Reports on merged traces, one module for each question.
+//! Reports on merged traces, one module for each report.
 //!
-//! Each report is built from [`MergedTraces`](crate::merge::MergedTraces); the head of its module lists the events and
-//! the definition of each number. Reports contain data; [`crate::view`] renders them.
+//! Each report is built from [`MergedTraces`](crate::merge::MergedTraces); the head of its module
+//! lists the events and the definition of each number. Reports contain data; [`crate::view`]
+//! renders them.
 //!
 //! ```text
 //!   timeline   stages of short RPCs
 //!   delays     stages of packets
-//!   rtt        round trips, and what the slowest have in common
+//!   rtt        round trips, and common properties of the slowest
 //!   rpcs       single RPCs
 //!   grants     granted bytes, and idle links
 //!   handoffs   delays from ready to running
