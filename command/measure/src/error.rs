@@ -14,7 +14,7 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// An option has a value that the experiment cannot use.
+    /// An option has a value unusable for the experiment.
     #[error("{option}: {problem}")]
     Option {
         /// Name of the option, like `size`.
@@ -38,22 +38,23 @@ pub enum Error {
         /// The endpoint's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The system or the user lacks what the experiment needs, for example a network of several hosts.
+    /// The system or the user lacks a prerequisite of the experiment, for example a network of
+    /// several hosts.
     #[error("{problem}")]
     Unavailable {
         /// The lack, and its remedy.
         problem: Box<dyn std::error::Error + Send + Sync>,
-        /// Whether another attempt must fail in the same way.
+        /// Whether every retry would fail in the same way.
         is_final: bool,
     },
-    /// One side received something that its peer should not have sent.
+    /// One side received a message that its peer must not send.
     #[error("{0}")]
     Peer(String),
 }
 
 impl Error {
-    /// Returns whether another attempt must fail in the same way: an option is wrong, or this system or user lacks what
-    /// the experiment needs.
+    /// Returns whether every retry would fail in the same way: an option is wrong, or this system
+    /// or user lacks a prerequisite of the experiment.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         match self {
@@ -71,7 +72,7 @@ impl Error {
     }
 }
 
-/// Returns an error about `option` unless `good`; `problem` says what a valid value is.
+/// Returns an error about `option` unless `good`; `problem` describes the valid values.
 pub fn require(good: bool, option: &'static str, problem: &str) -> Result<(), Error> {
     if good { Ok(()) } else { Err(Error::Option { option, problem: problem.to_owned() }) }
 }

@@ -1,18 +1,18 @@
-//! Measurements on this machine: what `apus tune`, `apus trace record` and the laboratory share.
+//! Measurements on this machine, shared by `apus tune`, `apus trace record` and the laboratory.
 //!
 //! ```text
 //!   exchange           requests and replies between two endpoints, each in its own process
 //!   plan, meter        parameters of a run; warm-up and figures of one side
 //!   ping_pong          the exchange loop with one outstanding request
 //!   process            agents: each side of an experiment in its own process
-//!   repeat             repeats disturbed phases, and keeps the results of the others
+//!   repeat             repeats disturbed phases, and retains undisturbed results
 //!   machine, clock     cores, background load, time
 //!   program            system programs, found in PATH
-//!   error              why an experiment failed
+//!   error              reasons for a failed experiment
 //! ```
 //!
-//! A program that measures starts itself again for each side. Its `main` calls
-//! [`process::agent_main`] if its first argument is [`process::AGENT`].
+//! A measuring program starts itself again for each side. Its `main` must call
+//! [`process::agent_main`] if the first argument is [`process::AGENT`].
 //!
 //! The networks of several hosts and the launchers of `apus-testbed` build on this package.
 

@@ -1,4 +1,4 @@
-//! Measurement of one side: separates warm-up from what counts.
+//! Measurement of one side: separates the warm-up from the measured period.
 
 use crate::clock;
 use crate::plan::{Plan, Side};
@@ -9,11 +9,10 @@ use apus_report::stats::Latencies;
 /// # Invariants
 ///
 /// - **METER-1**: The measurement starts and ends with the completion of a message, and messages
-///   complete at its beginning are not counted: `messages / elapsed` is a rate without edge
-///   effects.
+///   complete at its start are not counted: `messages / elapsed` is a rate without edge effects.
 /// - **METER-2**: Completions after the end change nothing.
-/// - **METER-3**: A client does not end before one message was counted, however slow the machine is.
-///   Wherever there is a message, there is therefore measured time.
+/// - **METER-3**: A client does not end before one message was counted, however slow the machine
+///   is. A side with messages therefore always has measured time.
 pub struct Meter {
     /// End of the warm-up.
     warm: u64,
@@ -27,7 +26,7 @@ pub struct Meter {
 
 /// Counts so far.
 struct Counts {
-    /// Time and processor time at the beginning of the measurement.
+    /// Time and processor time at the start of the measurement.
     began: (u64, u64),
     /// Time of the last counted message, and processor time at the end of the measurement.
     last: u64,
@@ -62,7 +61,7 @@ impl Meter {
             self.counted = Some(Counts { began, last: now, cpu: None, messages: 0, bytes: 0 });
             return;
         };
-        // Several messages may share one clock reading: these are part of the beginning.
+        // Several messages may share one clock reading: these belong to the start.
         if counted.cpu.is_some() || now == counted.began.0 {
             return;
         }

@@ -6,7 +6,7 @@ use crate::meter::Meter;
 use crate::plan::{Plan, Side};
 
 /// Calls `exchange` with 0, 1, … for the time in the plan. `exchange` sends a request and returns
-/// when the reply has arrived, or returns `false` if it was asked to stop.
+/// when the reply has arrived, or returns `false` on a stop request.
 pub fn ping_pong(
     plan: &Plan,
     mut exchange: impl FnMut(u64) -> Result<bool, Error>,

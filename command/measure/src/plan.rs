@@ -23,13 +23,13 @@ pub struct Plan {
     /// Settings of apus on both sides, except the poll mode.
     #[serde(default)]
     pub settings: Settings,
-    /// Warm-up, which is not measured: caches, windows and estimates settle.
+    /// Unmeasured warm-up, which lets caches, windows and estimates settle.
     pub warmup: Duration,
     /// Duration of the measurement.
     pub measure: Duration,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Whether apus uses raw IP where it would use UDP.
+    /// Whether apus uses raw IP in place of UDP.
     pub raw: bool,
     /// Folder of the keys for contenders that encrypt; `None` if none takes part.
     #[serde(default)]
@@ -52,8 +52,8 @@ impl Plan {
     }
 }
 
-/// Returns the poll mode of both sides on `cores`. On one core, a side that spins keeps the other
-/// from running, so both sleep whatever `asked` says.
+/// Returns the poll mode of both sides on `cores`. On one core, a spinning side prevents the other
+/// from running, so both sleep regardless of `asked`.
 #[must_use]
 pub fn poll_on(cores: Cores, asked: PollMode) -> PollMode {
     if cores.are_shared() { PollMode::Block } else { asked }
@@ -92,7 +92,7 @@ impl Replies {
     }
 }
 
-/// Measurements of one side. A side whose figures no experiment uses may leave them at 0.
+/// Measurements of one side. Figures that no experiment uses may stay 0.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Side {
     /// Completed messages: requests at the server, replies at the client.

@@ -1,4 +1,5 @@
-//! Programs: searches `PATH`, the folders of administrators' programs, and the folder of this program.
+//! Programs: searches `PATH`, the folders of administrators' programs, and the folder of this
+//! program.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,7 +14,8 @@ pub fn find(name: &str) -> Option<PathBuf> {
     find_in(name, &env::var_os("PATH").unwrap_or_default(), &SBIN)
 }
 
-/// Returns the path of another program of apus, beside this one or in `PATH`; `None` if it is not installed.
+/// Returns the path of another program of apus, next to this program or in `PATH`; `None` if it is
+/// not installed.
 #[must_use]
 pub fn beside(name: &str) -> Option<PathBuf> {
     let beside = env::current_exe().ok().map(|this| this.with_file_name(name));

@@ -1,4 +1,4 @@
-//! Scenario: the sides of an experiment run in processes of their own. The experiment returns its
+//! Scenario: the sides of an experiment run in separate processes. The experiment returns its
 //! result. If a process fails, no process remains, and the failure reaches the parent.
 
 use std::env;
@@ -83,8 +83,8 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
     }
 }
 
-/// Runs one agent of a ring: sends its number to the next agent, reports the number of the agent
-/// before it and when it could begin.
+/// Runs one agent of a ring: sends its number to the next agent, and reports the number of the
+/// previous agent and the time when it could start.
 fn ring(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let system = |error: std::io::Error| Error::Peer(error.to_string());
     let listener = TcpListener::bind("127.0.0.1:0").map_err(system)?;
@@ -327,7 +327,7 @@ fn a_paused_agent_that_is_dropped_ends(host: &Spawner) {
     drop(agent);
 }
 
-/// The input stays open: only the thread ends that started the agent.
+/// The input stays open: only the thread that started the agent ends.
 fn a_paused_agent_ends_with_its_parent(host: &Spawner) {
     let Spawner::Processes(program) = host else { return };
     let (_input, mut child) =

@@ -32,11 +32,11 @@ pub fn call(endpoint: &Endpoint, server: SocketAddr, request: &Bytes) -> Result<
     reply.map_err(|error| Error::endpoint(format!("call {server}"), error))
 }
 
-/// Keeps as many calls outstanding as the plan says, for as long as it says, and then receives the
-/// outstanding replies.
+/// Maintains the number of outstanding calls that the plan sets, for the planned time, and then
+/// receives the outstanding replies.
 ///
-/// Each completed call is followed by the next one. The calls that follow from one batch of replies are
-/// made together, as UDP with segmentation sends up to 64 packets at once. The cork lets them leave when
+/// Each completed call triggers the next call. The calls triggered by one batch of replies are made
+/// together, as UDP with segmentation sends up to 64 packets at once. The cork releases them when
 /// no further reply is available and the client waits, or earlier if they fill a datagram.
 pub fn many(
     endpoint: &Endpoint,

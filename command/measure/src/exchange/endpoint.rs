@@ -1,4 +1,4 @@
-//! Opening of endpoints, which end when their side is asked to stop.
+//! Opens endpoints that shut down when their side receives a stop request.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -7,8 +7,8 @@ use apus::{Endpoint, EndpointBuilder};
 use crate::error::Error;
 use crate::process::Control;
 
-/// Opens a server, reports that clients may connect, and shuts the server down when its side is
-/// asked to stop.
+/// Opens a server, reports that clients may connect, and shuts the server down when its side
+/// receives a stop request.
 pub fn serve_at(settings: EndpointBuilder, control: &mut Control) -> Result<Endpoint, Error> {
     let endpoint = open(settings)?;
     shut_down_on_stop(&endpoint, control);
@@ -16,7 +16,7 @@ pub fn serve_at(settings: EndpointBuilder, control: &mut Control) -> Result<Endp
     Ok(endpoint)
 }
 
-/// Opens a client, which is shut down when its side is asked to stop.
+/// Opens a client that shuts down when its side receives a stop request.
 pub fn open_client(settings: EndpointBuilder, control: &Control) -> Result<Endpoint, Error> {
     let endpoint = open(settings.serve(false))?;
     shut_down_on_stop(&endpoint, control);
@@ -31,7 +31,7 @@ pub fn open(settings: EndpointBuilder) -> Result<Endpoint, Error> {
         .map_err(|error| Error::endpoint(format!("open an endpoint at {any_port}"), error))
 }
 
-/// Shuts an endpoint down when its side is asked to stop.
+/// Shuts an endpoint down when its side receives a stop request.
 pub fn shut_down_on_stop(endpoint: &Endpoint, control: &Control) {
     let endpoint = endpoint.clone();
     control.stop().wake_with(move || endpoint.shutdown());

@@ -1,4 +1,4 @@
-//! Counters of the engine, as a side reports them.
+//! Counters of the engine, as reported by a side.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use apus::Endpoint;
 
 /// Messages that the application received.
 pub const MESSAGES: &str = "messages";
-/// Times that a thread found the core lock taken.
+/// Number of times that a thread found the core lock held.
 pub const LOCK_MISSES: &str = "lock_misses";
-/// Messages that were stolen from another shard.
+/// Messages stolen from another shard.
 pub const STEALS: &str = "steals";
 
 /// Returns the counters of an endpoint.

@@ -1,4 +1,4 @@
-//! A pair: starts both sides of an exchange as agents, and holds their figures.
+//! A pair: starts both sides of an exchange as agents, and collects their figures.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::machine::Cores;
 use crate::plan::{Plan, Side};
 use crate::process::{Control, Job, Spawner, Task};
 
-/// The work of agents that [`Exchange::measure`] and [`Exchange::record`] start.
+/// Job name of agents started by [`Exchange::measure`] and [`Exchange::record`].
 pub const JOBS: &[Job] = &[Job { name: JOB, run: agent }];
 
 /// Name of the job.
@@ -28,7 +28,7 @@ pub struct Pair {
     pub server: Side,
 }
 
-/// Time traces of both sides: which RPCs, and the files.
+/// Time traces of both sides: RPC selection and files.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// RPCs to trace.
@@ -51,8 +51,8 @@ struct Details {
 }
 
 impl Pair {
-    /// Starts a server and then its client, and returns their figures. `task` returns the task of the side with this name;
-    /// the client's has the address of the server.
+    /// Starts a server and then its client, and returns their figures. `task` returns the task for
+    /// the side with this name; the client's task receives the server's address.
     ///
     /// # Errors
     ///
@@ -70,13 +70,13 @@ impl Pair {
         Ok(Self { client, server: server.stop()? })
     }
 
-    /// Returns the requests that the client completed per second, in thousands.
+    /// Returns the client's rate of completed requests, in thousands per second.
     #[must_use]
     pub fn krps(&self) -> f64 {
         self.client.messages as f64 / self.client.elapsed as f64 * 1e6
     }
 
-    /// Returns the payload that the server received, in Gbit/s.
+    /// Returns the server's rate of received payload, in Gbit/s.
     #[must_use]
     pub fn gbps(&self) -> f64 {
         self.server.bytes as f64 / self.server.elapsed as f64 * 8.0

@@ -15,7 +15,7 @@ pub enum Path {
     Udp,
     /// Raw IP, as to hosts with the kernel module.
     Raw,
-    /// Shared memory, the endpoints' own choice.
+    /// Shared memory, the endpoints' default choice.
     Local,
 }
 
@@ -31,9 +31,9 @@ pub fn builder(path: Path) -> EndpointBuilder {
     configured(&Settings::default(), path)
 }
 
-/// Returns an endpoint builder for this path with other settings than the default.
+/// Returns an endpoint builder for this path with the given settings.
 ///
-/// Calls have no timeout: the sockets that apus is compared with have none.
+/// Calls have no timeout, like the sockets in the comparison.
 pub fn configured(settings: &Settings, path: Path) -> EndpointBuilder {
     let builder = Endpoint::builder().settings(settings).call_timeout(Duration::MAX);
     let builder = builder.local(path == Path::Local);
@@ -61,7 +61,7 @@ pub fn connect_local(
     Ok(())
 }
 
-/// Checks that all of `calls` calls took this path (EXCHANGE-2).
+/// Checks that all `calls` calls took this path (EXCHANGE-2).
 pub fn check(path: Path, endpoint: &Endpoint, calls: u64) -> Result<(), Error> {
     let engine = endpoint.metrics().engine;
     let local = engine.local_calls - engine.local_fallbacks;

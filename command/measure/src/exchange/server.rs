@@ -7,12 +7,12 @@ use crate::error::Error;
 use crate::meter::Meter;
 use crate::plan::{Plan, Replies, Side};
 
-/// Sends each request back until the endpoint is shut down.
+/// Echoes each request until the endpoint is shut down.
 pub fn echo(endpoint: &Endpoint) -> Result<(), Error> {
     echo_after(endpoint, || ())
 }
 
-/// Sends each request back after some work, until the endpoint is shut down.
+/// Echoes each request after some work, until the endpoint is shut down.
 pub fn echo_after(endpoint: &Endpoint, mut work: impl FnMut()) -> Result<(), Error> {
     serve(endpoint, |mut request| {
         work();
@@ -22,8 +22,7 @@ pub fn echo_after(endpoint: &Endpoint, mut work: impl FnMut()) -> Result<(), Err
     })
 }
 
-/// Sends each request back, for many small requests: receives all that are available, and sends the
-/// replies together.
+/// Echoes many small requests: receives all available requests, and sends their replies together.
 pub fn echo_together(endpoint: &Endpoint) -> Result<(), Error> {
     let _together = endpoint.cork();
     let mut requests = Vec::with_capacity(AT_ONCE);

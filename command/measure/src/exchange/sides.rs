@@ -1,4 +1,4 @@
-//! Both sides of an exchange: what the server and the client do.
+//! Both sides of an exchange: the work of the server and of the client.
 
 use std::net::SocketAddr;
 
@@ -26,12 +26,12 @@ pub struct Exchange {
 pub enum Calls {
     /// One: each call waits for its reply, and the server echoes.
     OneByOne,
-    /// As many as the plan says; messages that are ready leave together.
+    /// As many as the plan sets; messages that are ready are sent together.
     Many(Replies),
 }
 
 impl Exchange {
-    /// Runs the server until it is asked to stop.
+    /// Runs the server until it receives a stop request.
     ///
     /// # Errors
     ///

@@ -5,13 +5,13 @@ use super::cpu_ticks::{CpuTicks, ForeignTime};
 /// Measures the processor time of other programs while an experiment runs.
 ///
 /// Their time slices lengthen the tail of every latency distribution, and the figures alone cannot
-/// tell them from the delays of the contenders.
+/// distinguish them from the delays of the contenders.
 #[derive(Clone, Copy, Debug)]
 pub struct BackgroundLoad {
     began: Option<CpuTicks>,
 }
 
-/// Share of the machine's time above which other programs deserve a note. Chosen by us: the
+/// Threshold for a note about other programs, as a share of the machine's time. Chosen by us: the
 /// system's own housekeeping stays below it.
 const NOTE_THRESHOLD: f64 = 0.03;
 
@@ -22,15 +22,15 @@ impl BackgroundLoad {
         Self { began: CpuTicks::now() }
     }
 
-    /// Returns the time that the experiment has not got; `None` if the system does not tell. To be called when all child
-    /// processes have ended.
+    /// Returns the machine time that the experiment did not get; `None` if the system does not
+    /// report it. To be called when all child processes have ended.
     #[must_use]
     pub fn foreign_time(&self) -> Option<ForeignTime> {
         self.began?.foreign_until(CpuTicks::now()?)
     }
 
-    /// Returns what readers of a result must know about other programs, if anything. To be called
-    /// when all child processes have ended.
+    /// Returns a note for readers of the result if other programs were active. To be called when
+    /// all child processes have ended.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let time = self.foreign_time()?;

@@ -24,9 +24,9 @@ impl Cores {
         Self::of_pair(0)
     }
 
-    /// Chooses the cores of one of several client-server pairs that run at the same time. Clients
-    /// take cores from the first one upwards, servers from the last one downwards. Pairs share
-    /// cores if there are fewer than two for each.
+    /// Chooses the cores of one of several concurrent client-server pairs. Clients get cores from
+    /// the first upwards, servers from the last downwards. Pairs share cores if there are fewer
+    /// than two for each.
     #[must_use]
     pub fn of_pair(index: usize) -> Self {
         Self::of_pair_on(&allowed(), index)
@@ -40,8 +40,8 @@ impl Cores {
         Self { client: Some(cores[index]), server: Some(cores[cores.len() - 1 - index]) }
     }
 
-    /// Chooses the core of one of several clients of the same server, which has the last core for
-    /// itself. With one core, the choice is left to the system.
+    /// Chooses the core of one of several clients of the same server, which has exclusive use of
+    /// the last core. With one core, the choice is left to the system.
     #[must_use]
     pub fn of_client(index: usize) -> Option<usize> {
         match &allowed()[..] {
@@ -56,7 +56,7 @@ impl Cores {
         tasks <= allowed().len()
     }
 
-    /// Returns what readers of a result must know about the cores, if anything.
+    /// Returns a note for readers of the result if the cores are shared.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         self.are_shared().then(|| {
@@ -73,7 +73,7 @@ impl Cores {
     }
 }
 
-/// Restricts the calling thread, and threads that it starts later, to one core.
+/// Restricts the calling thread, and threads it starts later, to one core.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub fn physical_first() -> Vec<usize> {
     if cores.is_empty() { vec![0] } else { cores }
 }
 
-/// Returns the first of each group, then the second of each, and so on.
+/// Returns the first element of each group, then the second of each, and so on.
 fn round_robin(cores: impl Iterator<Item = (usize, String)>) -> Vec<usize> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let round = |(core, group): (usize, String)| {
@@ -110,7 +110,7 @@ fn round_robin(cores: impl Iterator<Item = (usize, String)>) -> Vec<usize> {
 }
 
 /// Returns the cores that this process may use, in ascending order; empty if the system does not
-/// say.
+/// report them.
 pub fn allowed() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect()

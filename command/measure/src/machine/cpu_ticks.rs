@@ -1,4 +1,4 @@
-//! Processor time as the kernel counts it in `/proc`.
+//! Processor time as counted by the kernel in `/proc`.
 
 use std::fs;
 
@@ -19,10 +19,10 @@ pub struct CpuTicks {
     own: u64,
 }
 
-/// Time of the machine that an experiment did not get, as shares of the machine's time.
+/// Machine time lost to an experiment, as shares of the total.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ForeignTime {
-    /// Ticks of the time that is judged, over all processors.
+    /// Ticks of the measured period, over all processors.
     pub ticks: u64,
     /// Share that other programs used.
     pub others: f64,
@@ -54,7 +54,8 @@ impl CpuTicks {
         Some(Self { all: busy + idle + iowait, busy, interrupts, stolen: steal, own })
     }
 
-    /// Returns the time between two readings that was not this process's nor its children's.
+    /// Returns the time between two readings that was used neither by this process nor by its
+    /// children.
     pub(super) fn foreign_until(self, later: Self) -> Option<ForeignTime> {
         let all = later.all.checked_sub(self.all).filter(|&all| all > 0)?;
         let busy = later.busy.checked_sub(self.busy)?;

@@ -1,21 +1,21 @@
-//! Request to the system that cores wake up fast.
+//! Request to the system for fast wake-up of cores.
 
 use std::fs::File;
 use std::io::Write;
 
-/// Keeps cores out of deep sleep states while it lives. A woken program then starts at
-/// once, not after the tens of microseconds that a core, or the host of a virtual machine, needs to
+/// Prevents cores from entering deep sleep states until dropped. A woken program then runs at once,
+/// without the tens of microseconds that a core, or the host of a virtual machine, needs to
 /// resume.
 ///
-/// Performance guides recommend this first for real hosts (tuned's `network-latency`). It helps
-/// every transport alike and needs privileges.
+/// Performance guides list this first for real hosts (tuned's `network-latency`). It helps every
+/// transport equally and needs privileges.
 #[derive(Debug)]
 pub struct PmQosRequest {
     /// The request ends when this file is closed.
     _request: File,
 }
 
-/// Where Linux takes such requests: `Documentation/power/pm_qos_interface.rst`.
+/// Device for such requests on Linux: `Documentation/power/pm_qos_interface.rst`.
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
 impl PmQosRequest {

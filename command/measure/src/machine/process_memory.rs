@@ -1,4 +1,4 @@
-//! Memory of a process, as the system counts it, and the number of its descriptors.
+//! Memory of a process as counted by the system, and its descriptor limit.
 
 use std::fs;
 
@@ -6,7 +6,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::{Doing, Error};
 
-/// Returns the bytes of memory that a process has touched and no file backs; of this process without a number.
+/// Returns the bytes of memory that a process has touched and that no file backs; without a process
+/// id, those of this process.
 ///
 /// # Errors
 ///
@@ -20,20 +21,22 @@ pub fn anonymous_memory(process: Option<u32>) -> Result<u64, Error> {
     Ok(kilobytes << 10)
 }
 
-/// Returns the number behind `name` in lines of `NAME NUMBER UNIT`.
+/// Returns the number after `name` in lines of `NAME NUMBER UNIT`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Descriptors that root allows itself. Chosen by us: ten for each of ten thousand connections.
+/// Descriptor limit that root sets for itself. Chosen by us: ten for each of ten thousand
+/// connections.
 const DESCRIPTORS: u64 = 100_000;
 
-/// Lets this process open as many descriptors as the system allows it to; as root 100,000, if there were fewer.
+/// Raises the descriptor limit of this process to the maximum allowed by the system; for root, to
+/// at least 100,000.
 pub fn raise_descriptor_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let more = maximum.map(|maximum| maximum.max(DESCRIPTORS));
-    // Without them, the error of what cannot be opened says what is missing.
+    // If neither succeeds, the error of a later open reports the shortage.
     for limit in [more, maximum] {
         if setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit }).is_ok() {
             return;
@@ -55,7 +58,7 @@ mod tests {
     fn memory_counts_when_it_is_touched() {
         let before = anonymous_memory(None).unwrap();
         let memory = std::hint::black_box(vec![1_u8; 8 << 20]);
-        // Other tests of this process take and free memory meanwhile.
+        // Other tests of this process allocate and free memory meanwhile.
         assert!(anonymous_memory(Some(std::process::id())).unwrap() > before + (4 << 20));
         drop(memory);
     }

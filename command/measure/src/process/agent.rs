@@ -40,8 +40,8 @@ impl Agent {
         Ok(self.crew.compare_clocks()?[0])
     }
 
-    /// Starts the agent's work at an instant of this host's clock, which is translated to the
-    /// agent's. The agent receives it from [`super::Control::begin`].
+    /// Starts the agent's work at an instant of this host's clock, translated to the agent's
+    /// clock. [`super::Control::begin`] returns it to the agent.
     ///
     /// # Errors
     ///
@@ -66,7 +66,8 @@ impl Agent {
         self.crew.sleep(duration)
     }
 
-    /// Stops the agent's process (SIGSTOP) until [`Agent::resume`]. Dropping the handle ends it all the same.
+    /// Stops the agent's process (SIGSTOP) until [`Agent::resume`]. Dropping the handle ends it all
+    /// the same.
     ///
     /// # Errors
     ///
@@ -84,13 +85,14 @@ impl Agent {
         self.crew.signal(Signal::CONT)
     }
 
-    /// Returns the number of the agent's process; `None` if it is no process of this host.
+    /// Returns the agent's process id; `None` if it is not a process of this host.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.crew.pid(0)
     }
 
-    /// Kills the agent's process (SIGKILL), which has no chance to end in an orderly way, and waits for its end.
+    /// Kills the agent's process (SIGKILL), without a chance for an orderly shutdown, and waits for
+    /// its end.
     ///
     /// # Errors
     ///
@@ -99,7 +101,7 @@ impl Agent {
         self.crew.signal(Signal::KILL)
     }
 
-    /// Asks the agent to stop, and waits for its result.
+    /// Sends the agent a stop request, and waits for its result.
     ///
     /// # Errors
     ///

@@ -1,14 +1,15 @@
 //! Offset between the monotonic clocks of two hosts.
 //!
 //! Each host counts from its own boot, so instants of one host mean nothing on another. The parent
-//! asks an agent for its clock and reads its own clock before and after. The agent's reading
-//! belongs to some instant in between: half way is the best estimate, and half of the round trip
-//! bounds the error, however the delay is split between the two directions. Of several exchanges,
-//! the exchange with the shortest round trip has the smallest bound (D. Mills, RFC 5905, section 10: the
-//! clock filter of NTP).
+//! requests an agent's clock and reads its own clock before and after. The agent's reading belongs
+//! to some instant in between: the midpoint is the best estimate, and half of the round trip bounds
+//! the error, however the delay is split between the two directions. Among several exchanges, the
+//! exchange with the shortest round trip has the smallest bound (D. Mills, RFC 5905, section 10:
+//! the clock filter of NTP).
 //!
 //! Clocks also drift, by some tens of microseconds per second if nothing disciplines them. The
-//! bound holds for the instant of the exchange. A run of seconds adds little; one of hours would.
+//! bound holds at the instant of the exchange. A run of seconds adds little error; a run of hours
+//! adds much.
 
 /// One request for the agent's clock and its answer, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl ClockOffset {
         })
     }
 
-    /// Returns the bound of the error of a translated instant, in nanoseconds.
+    /// Returns the error bound of a translated instant, in nanoseconds.
     #[must_use]
     pub const fn error(self) -> u64 {
         self.error

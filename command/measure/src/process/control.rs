@@ -27,7 +27,7 @@ pub struct Job {
     pub run: Runner,
 }
 
-/// Runs the job that the task names.
+/// Runs the job named by the task.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub struct Control {
 /// The order to start, with details that exist only when all agents are ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begin<T> {
-    /// Parameters that the job defines, for example where the others listen.
+    /// Parameters defined by the job, for example the addresses of the others.
     pub details: T,
     /// Common start of all agents, in nanoseconds of this host's [`clock::now`]. It is in the
     /// future unless this host or the path to it is extremely slow.
@@ -72,8 +72,8 @@ impl Control {
         send(&self.to_parent, &AgentMessage::Ready { address })
     }
 
-    /// Reports the result to the parent before the work is over, because others may still need this
-    /// agent. The value that the work returns later is not reported then.
+    /// Reports the result to the parent before the work ends, because others may still need this
+    /// agent. The work's return value is then not reported.
     ///
     /// # Errors
     ///
@@ -83,13 +83,13 @@ impl Control {
         send(&self.to_parent, &AgentMessage::Done(result))
     }
 
-    /// Waits for the order to prepare for the start, by connecting to the others for example. It arrives once, after
-    /// [`Control::ready`], if the parent calls [`Crew::prepare`](super::Crew::prepare). The agent answers with
-    /// [`Control::prepared`].
+    /// Waits for the order to prepare for the start, for example by connecting to the others. It
+    /// arrives once, after [`Control::ready`], if the parent calls
+    /// [`Crew::prepare`](super::Crew::prepare). The agent replies with [`Control::prepared`].
     ///
     /// # Errors
     ///
-    /// The parent asked to stop instead, or has ended; or the details are not a `T`.
+    /// The parent requested a stop instead, or has ended; or the details are not a `T`.
     pub fn prepare<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
         let Ok(details) = self.prepares.recv() else { return Err(stopped()) };
         serde_json::from_value(details)
@@ -109,7 +109,7 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// The parent asked to stop instead, or has ended; or the details are not a `T`.
+    /// The parent requested a stop instead, or has ended; or the details are not a `T`.
     pub fn begin<T: DeserializeOwned>(&mut self) -> Result<Begin<T>, Error> {
         let Ok(Begin { details, at }) = self.begins.recv() else { return Err(stopped()) };
         let details = serde_json::from_value(details)
@@ -117,8 +117,9 @@ impl Control {
         Ok(Begin { details, at })
     }
 
-    /// Ends this process (SIGKILL) when the thread ends that started it, even while it is paused
-    /// ([`Agent::pause`](super::Agent::pause)): a paused process does not notice the end of its input.
+    /// Ends this process (SIGKILL) when the thread that started it ends, even while the process is
+    /// paused ([`Agent::pause`](super::Agent::pause)): a paused process cannot detect the end of
+    /// its input.
     ///
     /// # Errors
     ///
@@ -146,7 +147,7 @@ fn send(to_parent: &ToParent, report: &AgentMessage) -> Result<(), Error> {
 
 /// Runs an agent: reads the task, does the work, reports the result.
 ///
-/// `orphaned` is called if the parent ends before it asked to stop.
+/// `orphaned` is called if the parent ends without a stop request.
 pub(super) fn run_agent(
     mut from_parent: Box<dyn BufRead + Send>,
     to_parent: Box<dyn Write + Send>,
@@ -201,7 +202,7 @@ impl Listener {
             match order {
                 ParentMessage::Clock { asked } => {
                     let Some(to_parent) = self.to_parent.upgrade() else { continue };
-                    // The next read notices a parent that has ended.
+                    // The next read detects a parent that has ended.
                     let _ = send(&to_parent, &AgentMessage::Clock { asked, now: clock::now() });
                 }
                 ParentMessage::Prepare(details) => {
@@ -220,7 +221,7 @@ impl Listener {
                     self.orders = None;
                     self.stop.ask();
                 }
-                // Only the first line is a task; the parent sends no second one.
+                // Only the first line is a task; the parent never sends a second task.
                 ParentMessage::Task(_) => {}
             }
         }

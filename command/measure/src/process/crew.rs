@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   start ──▶ addresses ──▶ prepare ──▶ begin ──▶ results
-//!     │          │             │           │         └─ of all; or of those that reported, and the first failure
-//!     │          │             │           └─ clocks compared, details handed out, one start instant for all
-//!     │          │             └─ on request: what takes an unknown time, such as connecting, however long it takes
-//!     │          └─ where each of them listens
+//!     │          │             │           │         └─ all, or the reported results and the first failure
+//!     │          │             │           └─ clocks compared, details sent, one start instant
+//!     │          │             └─ on request: work of unknown duration, such as connecting
+//!     │          └─ listening address of each
 //!     └─ each on its host
 //! ```
 //!
@@ -28,13 +28,13 @@ use crate::clock;
 use crate::error::Error;
 
 /// Time within which an agent must be ready, read its clock, or report after a stop. Chosen by us:
-/// a hundred times what a busy machine needs; it only ends what would hang forever.
+/// a hundred times the need of a busy machine; it only ends a wait that would last forever.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Time within which the other agents must report their results once one has failed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Delay of the notice of an agent's end after the failures that it causes in others.
+/// Delay of an agent's end-of-process event after the failures that it causes in others.
 const DEATH_DELAY: Duration = Duration::from_millis(200);
 
 /// Clock readings per agent. Chosen by us: the fastest of this number of round trips is rarely
@@ -52,14 +52,15 @@ pub struct Crew {
 /// Results of a crew.
 #[derive(Debug)]
 pub struct Results<T> {
-    /// Result of each agent, in the order of the tasks; `None` if it has none, like a killed agent ([`Crew::kill`]).
+    /// Result of each agent, in the order of the tasks; `None` if the agent has no result, for
+    /// example because it was killed ([`Crew::kill`]).
     pub each: Vec<Option<T>>,
     /// The first failure, if results are missing.
     pub failure: Option<Error>,
 }
 
 impl<T> Results<T> {
-    /// Returns the results of all agents, except for those that were killed.
+    /// Returns the results of all agents except killed agents.
     ///
     /// # Errors
     ///
@@ -97,7 +98,8 @@ impl Crew {
         self.members.is_empty()
     }
 
-    /// Waits until all agents are ready, and returns where they listen, in the order of the tasks.
+    /// Waits until all agents are ready, and returns their listening addresses, in the order of the
+    /// tasks.
     ///
     /// # Errors
     ///
@@ -139,8 +141,9 @@ impl Crew {
         &self.clocks
     }
 
-    /// Lets all agents prepare for the start, and waits until all have. Each agent gets its own details, and receives them
-    /// from [`super::Control::prepare`]. `duration` is about the time that it takes on an idle machine.
+    /// Orders all agents to prepare for the start, and waits until all are prepared. Each agent
+    /// receives its own details from [`super::Control::prepare`]. `duration` is the approximate
+    /// preparation time on an idle machine.
     ///
     /// # Errors
     ///
@@ -167,8 +170,8 @@ impl Crew {
         }
     }
 
-    /// Starts all agents `lead` from now, and returns that instant by this host's clock. Each
-    /// agent gets its own details. The lead must cover their transmission: 200 ms is ample within
+    /// Starts all agents `lead` from now, and returns that instant on this host's clock. Each agent
+    /// receives its own details. The lead must cover their transmission: 200 ms is ample within
     /// one building.
     ///
     /// Agents receive the order from [`super::Control::begin`].
@@ -219,8 +222,8 @@ impl Crew {
         }
     }
 
-    /// Kills an agent's process (SIGKILL), which has no chance to end in an orderly way. Its end is no failure of the crew, and it
-    /// has no result.
+    /// Kills an agent's process (SIGKILL), without a chance for an orderly shutdown. Its end does
+    /// not count as a failure of the crew, and it has no result.
     ///
     /// # Errors
     ///
@@ -233,7 +236,7 @@ impl Crew {
         self.members[index].kill()
     }
 
-    /// Returns the number of an agent's process, if it is one of this host.
+    /// Returns an agent's process id, if it is a process of this host.
     pub(super) fn pid(&self, index: usize) -> Option<u32> {
         self.members[index].pid()
     }
@@ -243,7 +246,7 @@ impl Crew {
         self.members.iter_mut().try_for_each(|member| member.signal(signal))
     }
 
-    /// Asks all agents to stop.
+    /// Sends all agents a stop request.
     ///
     /// # Errors
     ///
@@ -252,11 +255,11 @@ impl Crew {
         self.members.iter_mut().try_for_each(|member| member.order(&ParentMessage::Stop))
     }
 
-    /// Waits for the results of agents that end on their own after about `duration`, or that were
-    /// asked to stop.
+    /// Waits for the results of agents that end on their own after about `duration`, or after a
+    /// stop request.
     ///
-    /// When one agent fails, or takes far longer, the others are asked to stop. What they still
-    /// report is kept.
+    /// When one agent fails, or takes far longer, the others receive a stop request. Their later
+    /// reports still count.
     pub fn results<T: DeserializeOwned>(mut self, duration: Duration) -> Results<T> {
         let timeout = duration.saturating_add(TIMEOUT);
         let mut failure = self.listen(timeout, Member::is_done).err();
@@ -278,7 +281,7 @@ impl Crew {
 
     /// Collects the results of the agents that have not failed.
     fn collect_remaining(&mut self) {
-        // A later failure is not the first one.
+        // Only the first failure is recorded.
         let _ = self.stop();
         let until = Instant::now() + GRACE;
         let over = |member: &Member| member.is_done() || member.ended;
@@ -293,15 +296,15 @@ impl Crew {
     ///
     /// # Errors
     ///
-    /// The agent failed. If it reports a failure itself, the cause may be another agent that died:
-    /// then the error is that agent's end.
+    /// The agent failed. If the agent itself reports a failure, the cause may be the death of
+    /// another agent: the error is then that agent's end.
     fn handle(&mut self, event: MemberEvent) -> Result<(), Error> {
         let reported = event.reports_failure();
         let Err(failure) = self.members[event.index].handle(event) else { return Ok(()) };
         Err(if reported { self.death().unwrap_or(failure) } else { failure })
     }
 
-    /// Returns the end of an agent that died without a report, if one is noticed soon.
+    /// Returns the end of an agent that died without a report, if detected soon.
     fn death(&mut self) -> Option<Error> {
         let until = Instant::now() + DEATH_DELAY;
         loop {

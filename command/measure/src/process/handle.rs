@@ -12,8 +12,8 @@ use super::control::{Runner, run_agent};
 use super::protocol::AGENT;
 use crate::error::Error;
 
-/// Returns advice about the end of a process, given its exit status and what it wrote to standard
-/// error; `None` if these need no explanation.
+/// Returns advice about the end of a process, given its exit status and standard error; `None` if
+/// these need no explanation.
 pub type Remedy = Box<dyn Fn(ExitStatus, &str) -> Option<String> + Send>;
 
 /// Returns no advice: messages of this program need no explanation.
@@ -28,7 +28,7 @@ pub struct RunningAgent {
     pub(super) from_agent: Box<dyn Read + Send>,
 }
 
-/// Resources to end and wait for. The fields are empty once that is done.
+/// Resources to end and wait for. The fields are empty afterwards.
 pub(super) enum AgentHandle {
     /// A process, the thread that collects its standard error, and the advice about failures.
     Process(Child, Option<JoinHandle<String>>, Remedy),
@@ -53,7 +53,7 @@ impl RunningAgent {
         let mut stderr = child.stderr.take().expect("piped above");
         let complaints = thread::spawn(move || {
             let mut text = Vec::new();
-            // After an error, the text read so far is all that can be shown.
+            // After an error, only the text read so far can be shown.
             let _ = stderr.read_to_end(&mut text);
             String::from_utf8_lossy(&text).trim().to_owned()
         });
@@ -115,7 +115,7 @@ impl AgentHandle {
     /// Sends a signal to the agent, if it is a process of this host.
     pub(super) fn signal(&mut self, signal: Signal) -> io::Result<()> {
         match self {
-            // The number of a child that has been waited for may belong to another process.
+            // After the wait for a child, its process id may belong to another process.
             Self::Process(child, ..) => match child.try_wait()? {
                 None => Ok(kill_process(Pid::from_child(child), signal)?),
                 Some(_) => Err(io::ErrorKind::NotFound.into()),
@@ -124,7 +124,7 @@ impl AgentHandle {
         }
     }
 
-    /// Returns the number of the process, if it is one of this host.
+    /// Returns the process id, if it is a process of this host.
     pub(super) fn pid(&self) -> Option<u32> {
         match self {
             Self::Process(child, ..) => Some(child.id()),
@@ -140,7 +140,7 @@ impl AgentHandle {
                 let _ = child.kill();
                 let _ = child.wait();
             }
-            // Fails only if the other side has closed it already; otherwise the other side reads
+            // Fails only if the other side has already closed it; otherwise the other side reads
             // the end of its input.
             Self::Connection(stream) => drop(stream.shutdown(Shutdown::Both)),
             // The thread reads the end of its input; a panic has been reported by the thread

@@ -15,13 +15,13 @@ use super::protocol::{AgentMessage, MAX_LINE, ParentMessage, Task, read_line, wr
 use crate::clock;
 use crate::error::{Doing, Error};
 
-/// Something that an agent sent.
+/// An event sent by an agent.
 pub(super) struct MemberEvent {
     /// Index of the agent in its crew.
     pub(super) index: usize,
     /// This host's clock when the line arrived.
     at: u64,
-    /// `None`: the agent closed its output.
+    /// `None` if the agent closed its output.
     what: io::Result<Option<AgentMessage>>,
 }
 
@@ -38,9 +38,9 @@ pub(super) struct Member {
     /// Standard input of the agent; `None` once the agent is to end.
     to_agent: Option<Box<dyn Write + Send>>,
     body: AgentHandle,
-    /// Where the agent listens, once it is ready.
+    /// Listening address of the agent, once it is ready.
     pub(super) address: Option<SocketAddr>,
-    /// Whether it has prepared itself.
+    /// Whether the agent has finished preparing.
     pub(super) is_prepared: bool,
     /// Result of its task.
     pub(super) result: Option<Value>,
@@ -90,13 +90,13 @@ impl Member {
         let Some(to_agent) = self.to_agent.as_mut() else { return Ok(()) };
         match write_line(&mut **to_agent, order) {
             Ok(()) => Ok(()),
-            // The agent ended; what it sent before says more than a broken pipe.
+            // The agent ended; its earlier messages explain more than a broken pipe.
             Err(error) if gone(&error) => Ok(()),
             Err(error) => Err(error).doing(|| format!("talk to {}", self.name)),
         }
     }
 
-    /// Returns the number of the agent's process, if it is one of this host.
+    /// Returns the agent's process id, if it is a process of this host.
     pub(super) fn pid(&self) -> Option<u32> {
         self.body.pid()
     }
@@ -106,14 +106,15 @@ impl Member {
         self.body.signal(signal).doing(|| format!("send {signal:?} to {}", self.name))
     }
 
-    /// Kills the agent's process. Its end is no failure then.
+    /// Kills the agent's process. Its end then does not count as a failure.
     pub(super) fn kill(&mut self) -> Result<(), Error> {
         self.signal(Signal::KILL)?;
         self.killed = true;
         Ok(())
     }
 
-    /// Returns whether nothing more is expected of the agent: it has a result, or was killed.
+    /// Returns whether no further event is expected from the agent: it has a result, or was
+    /// killed.
     pub(super) const fn is_done(&self) -> bool {
         self.result.is_some() || self.killed
     }

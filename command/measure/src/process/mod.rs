@@ -1,33 +1,33 @@
 //! Agents: the sides of an experiment, each in its own process.
 //!
-//! An *agent* is a process that the experiment starts, here or on another host; in tests it is a
+//! An *agent* is a process started by the experiment, here or on another host; in tests it is a
 //! thread. The program starts itself again with a hidden argument ([`AGENT`]). Parent and agent
-//! talk through the agent's standard input and output, one JSON object per line. An experiment
-//! holds its agents one by one ([`Agent`]) or together ([`Crew`]).
+//! communicate through the agent's standard input and output, one JSON object per line. An
+//! experiment manages its agents individually ([`Agent`]) or together ([`Crew`]).
 //!
 //! ```text
 //!   parent                                agent
-//!     │ ── {"task": {…}} ──────────────────▶ │ pins itself to its core and begins
+//!     │ ── {"task": {…}} ──────────────────▶ │ pins itself to its core and starts
 //!     │ ◀── {"ready": {"address": "…"}} ──── │ (agents that others connect to)
 //!     │ ── {"prepare": {…}} ───────────────▶ │ \
-//!     │ ◀── "prepared" ───────────────────── │ / where a start waits for connections, for example
+//!     │ ◀── "prepared" ───────────────────── │ / if a start waits for connections, for example
 //!     │ ── {"clock": {"asked": T}} ────────▶ │ \
 //!     │ ◀── {"clock": {"asked": T, …}} ───── │ / several times, for a common start
-//!     │ ── {"begin": {"at": T, …}} ────────▶ │ (agents that need to know all others first)
+//!     │ ── {"begin": {"at": T, …}} ────────▶ │ (agents that need the addresses of all others)
 //!     │ ── "stop" ─────────────────────────▶ │ (agents that do not end on their own)
 //!     │ ◀── {"done": {…}} ────────────────── │ or {"failed": "why"}
 //! ```
 //!
 //! # Invariants
 //!
-//! - **AGENT-1**: An agent never outlives its parent: the end of its standard input ends it, and a paused one asks for
-//!   [`Control::end_with_parent`] before.
+//! - **AGENT-1**: An agent never outlives its parent: the end of its standard input ends it, and an
+//!   agent that may be paused calls [`Control::end_with_parent`] first.
 //! - **AGENT-2**: The parent's error contains the failure of an agent: its report, or else its exit
-//!   status and what it wrote to standard error.
+//!   status and standard error.
 //! - **AGENT-3**: While agents measure, their parent sleeps.
-//! - **AGENT-4**: An agent answers a request for its clock at once, whatever its work is doing.
-//! - **AGENT-5**: The first failure in a crew is the crew's error; the crew waits only briefly for the
-//!   other agents.
+//! - **AGENT-4**: An agent answers a clock request at once, regardless of the state of its work.
+//! - **AGENT-5**: The first failure in a crew is the crew's error; the crew waits only briefly for
+//!   the other agents.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 

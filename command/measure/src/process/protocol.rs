@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Longest line in bytes. Chosen by us: results with many histograms take some hundred kilobytes;
-/// the limit only protects the memory.
+/// Maximum length of a line in bytes. Chosen by us: results with many histograms have some hundred
+/// kilobytes; the limit only protects memory.
 pub const MAX_LINE: u64 = 64 << 20;
 
 /// Hidden first argument that makes a program an agent.
@@ -19,19 +19,19 @@ pub const AGENT: &str = "__agent";
 pub struct Task {
     /// Name of the agent in messages, like `tcp server`.
     pub name: String,
-    /// Core that it runs on; `None` leaves the choice to the system.
+    /// Core to run on; `None` leaves the choice to the system.
     pub core: Option<usize>,
-    /// Address for the other members of the crew; `None` if none was given.
+    /// Address for the other members of the crew; `None` if unspecified.
     #[serde(default)]
     pub bind: Option<IpAddr>,
-    /// Kind of work, which the program's [`super::Runner`] knows.
+    /// Kind of work, resolved by the program's [`super::Runner`].
     pub job: String,
     /// Parameters that the job defines.
     pub details: Value,
 }
 
 impl Task {
-    /// Adds the host that the agent runs on to its name, and the address to listen at unless it has one.
+    /// Adds the agent's host to its name, and a listening address unless the task has one.
     pub fn on_host(self, host: &str, bind: IpAddr) -> Self {
         let name = format!("{} on {host}", self.name);
         Self { name, bind: self.bind.or(Some(bind)), ..self }
@@ -44,13 +44,13 @@ impl Task {
 pub(super) enum ParentMessage {
     /// The work to do. Always the first line.
     Task(Task),
-    /// Asks for the agent's clock.
+    /// Requests the agent's clock.
     Clock {
         /// Parent's clock, which the answer repeats.
         asked: u64,
     },
-    /// The order to prepare, with what the parent knows only when all agents are ready. Sent at most once, before the
-    /// order to begin.
+    /// The order to prepare, with details that exist only when all agents are ready. Sent at most
+    /// once, before the order to start.
     Prepare(Value),
     /// The order to start, with details that exist only when all agents are ready. Sent at most
     /// once.
@@ -60,7 +60,7 @@ pub(super) enum ParentMessage {
         /// Start time by the agent's clock.
         at: u64,
     },
-    /// Asks the agent to stop and report.
+    /// Requests the agent to stop and report.
     Stop,
 }
 
@@ -70,7 +70,7 @@ pub(super) enum ParentMessage {
 pub(super) enum AgentMessage {
     /// Others may connect.
     Ready {
-        /// Where the agent listens.
+        /// Listening address of the agent.
         address: SocketAddr,
     },
     /// The agent has prepared itself.
@@ -86,9 +86,9 @@ pub(super) enum AgentMessage {
     Done(Value),
     /// The task failed, with the reason.
     Failed(String),
-    /// The agent process ended. Sent by a relay, which alone observes that.
+    /// The agent process ended. Sent by a relay, the only observer of that.
     Ended {
-        /// Exit status, and what it wrote to standard error.
+        /// Exit status and standard error.
         how: String,
     },
 }
@@ -101,11 +101,11 @@ pub fn write_line(to: &mut dyn Write, line: &impl Serialize) -> io::Result<()> {
     to.flush()
 }
 
-/// Reads one line. `None` at the end of the input, even within a line.
+/// Reads one line. Returns `None` at the end of the input, even within a line.
 ///
 /// # Errors
 ///
-/// The line is longer than `longest` bytes or is not a `T`; the message shows its beginning.
+/// The line is longer than `longest` bytes or is not a `T`; the message shows its first bytes.
 pub fn read_line<T: DeserializeOwned>(
     from: &mut dyn BufRead,
     longest: u64,
@@ -117,8 +117,8 @@ pub fn read_line<T: DeserializeOwned>(
     }
 }
 
-/// Reads one line with its newline, without parsing it. `None` at the end of the input, even within
-/// a line.
+/// Reads one line with its newline, without parsing it. Returns `None` at the end of the input,
+/// even within a line.
 ///
 /// # Errors
 ///

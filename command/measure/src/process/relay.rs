@@ -2,7 +2,7 @@
 //!
 //! The parent cannot start a process here. The relay starts the agent and copies lines between it
 //! and the connection without parsing them. The end of either side ends the other, so that AGENT-1
-//! holds across hosts. The last line says how the agent ended.
+//! holds across hosts. The last line reports how the agent ended.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ use super::handle::no_remedy;
 use super::protocol::{AgentMessage, MAX_LINE, ParentMessage, Task, read_text, write_line};
 use crate::error::{Doing, Error};
 
-/// A line and the side that it came from; `None` is the end of that side.
+/// A line and its source side; `None` marks the end of that side.
 enum Line {
     FromParent(Option<Vec<u8>>),
     FromAgent(Option<Vec<u8>>),
@@ -33,7 +33,7 @@ pub fn relay(program: &OsStr, task: Task, from_parent: BufReader<TcpStream>) -> 
         Ok(agent) => carry(agent, task, from_parent, &mut to_parent),
         Err(error) => {
             let why = format!("start {}: {error}", program.display());
-            // A parent that has ended needs no report.
+            // An ended parent needs no report.
             let _ = write_line(&mut to_parent, &AgentMessage::Failed(why));
         }
     }

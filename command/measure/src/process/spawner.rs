@@ -13,23 +13,23 @@ use super::handle::{RunningAgent, no_remedy};
 use super::protocol::Task;
 use crate::error::{Doing, Error};
 
-/// How agents are started on this machine.
+/// Method of starting agents on this machine.
 #[derive(Clone, Debug)]
 pub enum Spawner {
     /// As child processes of this program, which must call [`agent_main`] if its first argument is
     /// [`AGENT`](super::AGENT).
     Processes(PathBuf),
     /// As child processes behind another command, for example `nsenter --target 123 --net`. The
-    /// command is run with the program and [`AGENT`](super::AGENT) as its last two arguments. It must pass
-    /// standard input, output and error through, including the end of the input.
+    /// command is run with the program and [`AGENT`](super::AGENT) as its last two arguments. It
+    /// must pass standard input, output and error through, including the end of the input.
     Command {
         /// The command and its first arguments; if empty, the program is the command.
         prefix: Vec<OsString>,
-        /// Path of the program, as the command resolves it.
+        /// Path of the program, as resolved by the command.
         program: OsString,
     },
-    /// As threads of this process. For tests: threads share what belongs apart, for example the
-    /// processor time charged to each side.
+    /// As threads of this process. For tests only: threads share state that must be separate in a
+    /// measurement, for example the processor time charged to each side.
     Threads(Runner),
 }
 
@@ -38,7 +38,7 @@ impl Spawner {
     ///
     /// # Errors
     ///
-    /// The system does not say which file the running program is.
+    /// The system does not report the file of the running program.
     pub fn this_program() -> Result<Self, Error> {
         let program = env::current_exe().doing(|| "find this program's file".to_owned())?;
         Ok(Self::Processes(program))
@@ -78,7 +78,8 @@ impl Crew {
     }
 }
 
-/// Runs an agent process. A program calls this and nothing else if its first argument is [`AGENT`](super::AGENT).
+/// Runs an agent process. A program must call only this if its first argument is
+/// [`AGENT`](super::AGENT).
 #[must_use]
 pub fn agent_main(runner: Runner) -> ExitCode {
     let input = Box::new(BufReader::new(io::stdin()));

@@ -9,12 +9,11 @@ use rustix::net::{Shutdown, shutdown};
 
 use crate::error::{Doing, Error};
 
-/// Asks a server to stop. Clones share one request.
+/// A stop request to a server. Clones share one request.
 ///
-/// A server that spins checks [`Stop::is_asked`] whenever it finds nothing to do. A server that
-/// sleeps in the kernel is woken by the function it registered with [`Stop::wake_with`], which may
-/// send a packet to it, for example. A timeout on its socket would add time to every round trip
-/// that is measured.
+/// A spinning server checks [`Stop::is_asked`] whenever it is idle. A server that sleeps in the
+/// kernel is woken by the function it registered with [`Stop::wake_with`], which may, for example,
+/// send it a packet. A timeout on its socket would lengthen every measured round trip.
 #[derive(Clone, Default)]
 pub struct Stop {
     shared: Arc<Shared>,
@@ -35,7 +34,7 @@ impl Stop {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// Asks the server to stop.
+    /// Requests the server to stop.
     pub fn ask(&self) {
         self.shared.asked.store(true, Ordering::Relaxed);
         self.wake();
@@ -57,7 +56,7 @@ impl Stop {
     pub fn wait(&self) {
         let (wakes, woken) = mpsc::channel();
         self.wake_with(move || {
-            // Fails on a second call, when no thread receives any more.
+            // Fails on a second call, when no thread receives anymore.
             let _ = wakes.send(());
         });
         // Fails if the request itself is dropped.
@@ -72,7 +71,8 @@ impl Stop {
     }
 }
 
-/// Lets [`Stop::ask`] wake a thread that sleeps in a call on `socket`: the call then returns no data or an error.
+/// Lets [`Stop::ask`] wake a thread that sleeps in a call on `socket`: the call then returns no
+/// data or an error.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ pub fn wake_on_stop(socket: &impl AsFd, stop: &Stop) -> Result<(), Error> {
     Ok(())
 }
 
-/// Wakes a thread that sleeps in a call on `socket`. The socket is useless afterwards.
+/// Wakes a thread that sleeps in a call on `socket`. The socket is unusable afterwards.
 pub fn wake(socket: &impl AsFd) {
     // For a datagram socket without a peer this fails with "not connected" but wakes the thread;
     // Linux does so on purpose (`inet_shutdown`).

@@ -1,37 +1,37 @@
-//! Interference: what used the processors during a measurement and does not belong to it.
+//! Interference: processor use during a measurement that does not belong to it.
 
 use std::fmt;
 
 use crate::machine::{BackgroundLoad, ForeignTime};
 
-/// Processor time that a measurement did not get, as shares of the machine's time.
+/// Processor time lost to a measurement, as shares of the machine's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interference(ForeignTime);
 
-/// Share of the machine's time that disturbs a measurement. Chosen by us: as much as half of a core of
-/// four, which no tail hides.
+/// Share of the machine's time that disturbs a measurement. Chosen by us: half of one core in four,
+/// which is visible in every tail.
 const DISTURBED: f64 = 0.12;
 
-/// Least processor time that says something, in clock ticks of all processors together. The kernel counts a program's
-/// time in whole ticks of 10 ms, several of which may be charged wrongly.
+/// Minimum significant processor time, in clock ticks of all processors together. The kernel counts
+/// a program's time in whole ticks of 10 ms, and may charge several of them wrongly.
 const LEAST_TICKS: u64 = 40;
 
 impl Interference {
-    /// Returns what has disturbed a measurement since `watch` started; `None` if it was undisturbed, or if the system does not
-    /// tell. To be called when all child processes have ended.
+    /// Returns the interference since `watch` started; `None` if the measurement was undisturbed,
+    /// or if the system does not report load. To be called when all child processes have ended.
     pub(super) fn since(watch: &BackgroundLoad) -> Option<Self> {
         let time = watch.foreign_time()?;
         let judged = time.ticks >= LEAST_TICKS && time.others + time.stolen > DISTURBED;
         judged.then_some(Self(time))
     }
 
-    /// Returns the interference of other programs that used this share.
+    /// Returns the interference of other programs with this share.
     #[cfg(test)]
     pub(super) const fn of_others(share: f64) -> Self {
         Self(ForeignTime { ticks: LEAST_TICKS, others: share, stolen: 0.0 })
     }
 
-    /// Returns the share of the machine's time that the measurement did not get.
+    /// Returns the share of the machine's time lost to the measurement.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.0.others + self.0.stolen

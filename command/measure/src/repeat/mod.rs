@@ -1,16 +1,19 @@
-//! Repetition of phases that were disturbed: the one place that decides how often a phase is attempted.
+//! Repetition of disturbed phases: the only module that decides how often a phase is attempted.
 //!
-//! A phase is one measurement with fresh processes, like one run of one transport. An attempt does not count if it
-//! fails, as when a host falls out, or if the machine was busy with something else meanwhile ([`Interference`]). The
-//! phase is then attempted again. A phase without a result is recorded ([`Phases`]), and the experiment goes on with the rest.
+//! A phase is one measurement with fresh processes, like one run of one transport. An attempt does
+//! not count if it fails, for example because a host drops out, or if the machine was busy with
+//! other work meanwhile ([`Interference`]). The phase is then attempted again. A phase without a
+//! result is recorded ([`Phases`]), and the experiment continues with the rest.
 //!
 //! # Invariants
 //!
-//! - **REPEAT-1**: A phase has at most [`ATTEMPTS`] attempts. All repetitions of an experiment together are at most a
-//!   quarter of its phases, or four: the experiment ends in reasonable time on any machine.
-//! - **REPEAT-2**: A disturbed result is kept unless a repetition was disturbed less. A machine that is busy all the time
-//!   costs one repetition.
-//! - **REPEAT-3**: An error that a repetition cannot change ([`Error::is_final`]) ends the experiment at once.
+//! - **REPEAT-1**: A phase has at most [`ATTEMPTS`] attempts. All repetitions of an experiment
+//!   together are at most a quarter of its phases, or four: the experiment ends in reasonable time
+//!   on any machine.
+//! - **REPEAT-2**: A disturbed result is retained unless a repetition was disturbed less. A
+//!   machine that is busy all the time costs one repetition.
+//! - **REPEAT-3**: An error that a repetition cannot change ([`Error::is_final`]) ends the
+//!   experiment at once.
 
 mod interference;
 
@@ -25,17 +28,18 @@ pub use self::interference::Interference;
 use crate::error::Error;
 use crate::machine::BackgroundLoad;
 
-/// Attempts of one phase at most. Chosen by us: a cause that strikes three times is no accident.
+/// Maximum attempts of one phase. Chosen by us: a cause that strikes three times is not a
+/// coincidence.
 pub const ATTEMPTS: usize = 3;
 
-/// Phases that may be lost one after the other before the rest is given up. Chosen by us: each of them may have taken as
-/// long as a timeout.
+/// Maximum number of consecutive lost phases before the rest is abandoned. Chosen by us: each lost
+/// phase may have taken a full timeout.
 const PATIENCE: usize = 3;
 
-/// Repetitions that an experiment of few phases may make all the same.
+/// Minimum number of repetitions allowed to an experiment with few phases.
 const LEAST_REPETITIONS: usize = 4;
 
-/// Attempts the phases of an experiment, and records what became of them.
+/// Attempts the phases of an experiment, and records their outcomes.
 #[derive(Debug)]
 pub struct Repeater {
     progress: Progress,
@@ -45,15 +49,16 @@ pub struct Repeater {
 
 #[derive(Debug)]
 struct State {
-    /// Repetitions that the experiment may still make.
+    /// Remaining repetitions of the experiment.
     left: usize,
-    /// Whether the machine was busy during a phase and its repetition: another repetition would find the same.
+    /// Whether the machine was busy during a phase and its repetition, so that further repetitions
+    /// would be useless.
     busy: bool,
-    /// Phases that were lost one after the other.
+    /// Number of consecutive lost phases.
     lost: usize,
     /// Rows whose last phase was lost. Their next phase has one attempt.
     hopeless: BTreeSet<String>,
-    /// The error of the last phase that was lost.
+    /// Error of the last lost phase.
     last_error: Option<Error>,
     phases: Phases,
 }
@@ -79,8 +84,8 @@ impl Repeater {
         &self.progress
     }
 
-    /// Attempts a phase of a row until an attempt counts, at most [`ATTEMPTS`] times. `phase` names it, like `run 2`.
-    /// The child processes of an attempt must have ended when it returns.
+    /// Attempts a phase of a row until an attempt counts, at most [`ATTEMPTS`] times. `phase` is
+    /// its name, like `run 2`. The child processes of an attempt must have ended when it returns.
     ///
     /// Returns `None` if no attempt has a result.
     ///
@@ -100,7 +105,7 @@ impl Repeater {
         })
     }
 
-    /// Attempts a phase; `attempt` also returns what has disturbed it.
+    /// Attempts a phase; `attempt` also returns the interference.
     fn observed<T>(
         &self,
         row: &str,
@@ -165,8 +170,8 @@ impl Repeater {
         Error::Peer(format!("no run succeeded; {why}"))
     }
 
-    /// Returns the record of the phases since the previous call, for experiments that consist of several parts. What was
-    /// lost in one part does not make the repeater give up the next one.
+    /// Returns the record of the phases since the previous call, for experiments in several parts.
+    /// Losses in one part do not make the repeater abandon the next.
     #[must_use]
     pub fn take(&self) -> Phases {
         let mut state = self.state.borrow_mut();
@@ -174,15 +179,15 @@ impl Repeater {
         mem::take(&mut state.phases)
     }
 
-    /// Returns what readers of the result have to know about other programs, if anything. To be called when all phases
-    /// have ended.
+    /// Returns a note for readers of the result if other programs were active. To be called when
+    /// all phases have ended.
     #[must_use]
     pub fn neighbours(&self) -> Option<String> {
         self.neighbours.note()
     }
 
-    /// Shows the record of the phases in the outcome of the experiment, whose rows have the names of the phases' rows. To
-    /// be called when all phases have ended.
+    /// Adds the record of the phases to the outcome of the experiment; rows are matched by name.
+    /// To be called when all phases have ended.
     ///
     /// # Errors
     ///
@@ -198,7 +203,7 @@ impl Repeater {
 }
 
 impl State {
-    /// Takes a repetition, if one is left.
+    /// Uses up one repetition, if any remain.
     const fn take(&mut self) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;
@@ -293,8 +298,8 @@ mod tests {
         assert_eq!(failing(&repeater, "d", 0), Some(1), "another part");
     }
 
-    /// Attempts a phase during whose attempts the machine is busy for these shares of the time, one after the other.
-    /// Returns the number of the attempt that counts.
+    /// Attempts a phase whose consecutive attempts run while the machine is busy for these shares
+    /// of the time. Returns the number of the attempt that counts.
     fn disturbed(repeater: &Repeater, shares: &[f64]) -> usize {
         let mut attempts = 0;
         let result = repeater.observed("apus", "run 1", || {

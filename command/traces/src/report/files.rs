@@ -235,7 +235,7 @@ mod tests {
         scenario.record_thread(600, server, Event::FsRespond, (0, 41));
         scenario.record_thread(700, mount, Event::FsResponse, (0, 3));
         scenario.record_thread(800, mount, Event::FsReply, (5, 8));
-        // No reply in the trace belongs to it.
+        // An operation without a reply in the trace.
         scenario.record_thread(900, mount, Event::FsOperation, (12, 10));
         let report = FileOperations::of(&scenario.merged());
         assert_eq!(report.incomplete, 1);
