@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   start ──▶ addresses ──▶ prepare ──▶ begin ──▶ results
-//!     │          │             │           │         └─ all, or the reported results and the first failure
+//!     │          │             │           │         └─ all, or some and the first failure
 //!     │          │             │           └─ clocks compared, details sent, one start instant
 //!     │          │             └─ on request: work of unknown duration, such as connecting
 //!     │          └─ listening address of each
