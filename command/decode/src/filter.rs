@@ -31,7 +31,7 @@ pub struct UnknownPacketType {
 }
 
 impl PacketType {
-    /// Returns all types, in the order in which summaries list them.
+    /// Returns all types, in the order of summaries.
     pub fn all() -> impl Iterator<Item = Self> {
         let others = [Self::Sealed, Self::Icmp, Self::Malformed, Self::Truncated];
         Kind::ALL.into_iter().map(Self::Kind).chain(others)

@@ -205,8 +205,8 @@ impl CapturedPacket {
         }
     }
 
-    /// Returns the acknowledgements in the packet: the one in a DATA packet, or the entries of an
-    /// ACK packet.
+    /// Returns the acknowledgements in the packet: the single acknowledgement of a DATA packet, or
+    /// the entries of an ACK packet.
     pub fn acks(&self) -> impl Iterator<Item = Ack> + '_ {
         let body = match &self.content {
             Content::Whole { body, .. } => Some(body),

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 ///
 /// # Panics
 ///
-/// One of them does not.
+/// A definition is inconsistent, or a help text or valid example is missing.
 pub fn check_definitions<T>(
     definitions: &clap::Command,
     parse: impl Fn(Vec<OsString>) -> Result<T, Failure>,
@@ -67,7 +67,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Returns a PATH on which a script replaces a program of the system. The script is written to
+/// Returns a PATH with a script that replaces a program of the system. The script is written to
 /// `folder`.
 ///
 /// # Panics
@@ -111,7 +111,7 @@ impl ForeignLoad {
     ///
     /// # Panics
     ///
-    /// There is no shell.
+    /// No shell is available.
     #[must_use]
     pub fn on_every_core() -> Self {
         let cores = thread::available_parallelism().unwrap().get();

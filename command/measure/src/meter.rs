@@ -10,7 +10,7 @@ use apus_report::stats::Latencies;
 ///
 /// - **METER-1**: The measurement starts and ends with the completion of a message, and messages
 ///   complete at its start are not counted: `messages / elapsed` is a rate without edge effects.
-/// - **METER-2**: Completions after the end change nothing.
+/// - **METER-2**: Completions after the end have no effect.
 /// - **METER-3**: A client does not end before one message was counted, however slow the machine
 ///   is. A side with messages therefore always has measured time.
 pub struct Meter {

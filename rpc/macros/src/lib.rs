@@ -1,4 +1,5 @@
-//! The attribute `service`, which makes a service of a trait: a client, and a handler for servers.
+//! The attribute `service`, which turns a trait into a service: a client, and a handler for
+//! servers.
 //!
 //! Applications reach it as `apus_rpc::service`; the generated code uses the crate `apus-rpc`
 //! (`crate = path` names another place). The code of services inside `apus` would bring serde and

@@ -124,7 +124,7 @@ pub(super) struct Report {
     replies: u64,
     failed: u64,
     identical: u64,
-    /// The last call that failed.
+    /// The last failed call.
     failure: Option<Call>,
 }
 

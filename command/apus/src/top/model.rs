@@ -63,7 +63,7 @@ pub(super) struct Figures {
     pub(super) rpcs: u64,
     /// Requests and completions waiting for the application.
     pub(super) waiting: u64,
-    /// Messages that wait for grants.
+    /// Messages waiting for grants.
     pub(super) grantable: u64,
     /// Megabytes granted, per second.
     pub(super) granted: f64,
@@ -73,9 +73,9 @@ pub(super) struct Figures {
     pub(super) sending: u64,
     /// Packets retransmitted, per second.
     pub(super) resent: f64,
-    /// Cores that the process uses.
+    /// Cores used by the process.
     pub(super) cores: f64,
-    /// Canaries that are not zero.
+    /// Nonzero canaries.
     pub(super) canaries: usize,
 }
 

@@ -195,7 +195,7 @@ impl Network {
         self.listener = Some((child, stdout));
     }
 
-    /// Examines the first host and the path to the second. `/sys` is that of the namespace if the
+    /// Examines the first host and the path to the second. `/sys` belongs to the namespace if the
     /// system allows the mount.
     fn examine(&self, before: &str, words: &str) -> Report {
         let script = format!(

@@ -75,7 +75,7 @@ impl Service {
         self.child.id()
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address it listens on.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }

@@ -76,8 +76,8 @@ const FIELDS: [&str; 25] = [
 /// packets.
 type Frame = BTreeMap<&'static str, Vec<String>>;
 
-/// Runs tshark with the plug-in on a capture. Returns the frames in which the plug-in found a
-/// packet.
+/// Runs tshark with the plug-in on a capture. Returns the frames with a packet found by the
+/// plug-in.
 fn tshark(plug_in: &Path, file: &Path, more: &[&str]) -> Vec<Frame> {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new("tshark");

@@ -1,4 +1,4 @@
-//! Notes: what the decoder derives from earlier packets.
+//! Notes: facts that the decoder derives from earlier packets.
 
 use apus_decode::{PacketFilter, PacketType, Summary, json};
 use apus_wire::{

@@ -42,8 +42,8 @@ fn captured<D: Driver + 'static>(driver: D, file: &Path) -> Endpoint {
     EndpointBuilder::default().with_driver(Box::new(capture)).unwrap()
 }
 
-/// Captures calls over an in-memory network that loses three percent of the packets that each end
-/// receives: behind the point of capture for outgoing packets, before it for incoming ones.
+/// Captures calls over an in-memory network that drops three percent of the packets to each end:
+/// after the point of capture for outgoing packets, before it for incoming packets.
 pub(crate) fn over_a_bad_network(file: &Path, calls: usize) {
     let network = LoopbackNetwork::new();
     let faults = Faults { loss: PER_MILLION / 100 * 3, ..Faults::none() };

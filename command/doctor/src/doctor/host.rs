@@ -34,7 +34,7 @@ impl SystemFiles {
         self.text(file)?.parse().ok()
     }
 
-    /// Returns the sorted names in a folder; empty if there is no such folder.
+    /// Returns the sorted names in a folder; empty if the folder does not exist.
     #[must_use]
     pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).into_iter().flatten().flatten();

@@ -1,7 +1,7 @@
 //! Doctor: finds the causes of slow messages on this host and on the path to a peer.
 //!
 //! Each check produces findings about the host, with the consequence for messages, the cost if it
-//! can be measured within a second, and the commands that fix it. The doctor changes nothing.
+//! can be measured within a second, and the commands that fix it. The doctor only reads.
 //! `apus doctor` is its command line.
 //!
 //! | file | content |

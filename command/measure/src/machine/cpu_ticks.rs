@@ -24,9 +24,9 @@ pub struct CpuTicks {
 pub struct ForeignTime {
     /// Ticks of the measured period, over all processors.
     pub ticks: u64,
-    /// Share that other programs used.
+    /// Share used by other programs.
     pub others: f64,
-    /// Share that the hypervisor withheld.
+    /// Share withheld by the hypervisor.
     pub stolen: f64,
 }
 

@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::error::{Doing, Error};
 
 /// Returns the bytes of memory that a process has touched and that no file backs; without a process
-/// id, those of this process.
+/// id, of this process.
 ///
 /// # Errors
 ///

@@ -31,7 +31,7 @@ impl Agent {
         Ok(self.crew.addresses()?[0])
     }
 
-    /// Compares the agent's clock with this host's. To be called while the agent does nothing else.
+    /// Compares the agent's clock with this host's. To be called while the agent is idle.
     ///
     /// # Errors
     ///

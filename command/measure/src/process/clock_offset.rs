@@ -1,11 +1,11 @@
 //! Offset between the monotonic clocks of two hosts.
 //!
-//! Each host counts from its own boot, so instants of one host mean nothing on another. The parent
-//! requests an agent's clock and reads its own clock before and after. The agent's reading belongs
-//! to some instant in between: the midpoint is the best estimate, and half of the round trip bounds
-//! the error, however the delay is split between the two directions. Among several exchanges, the
-//! exchange with the shortest round trip has the smallest bound (D. Mills, RFC 5905, section 10:
-//! the clock filter of NTP).
+//! Each host counts from its own boot, so instants of one host are meaningless on another. The
+//! parent requests an agent's clock and reads its own clock before and after. The agent's reading
+//! belongs to some instant in between: the midpoint is the best estimate, and half of the round
+//! trip bounds the error, however the delay is split between the two directions. Among several
+//! exchanges, the exchange with the shortest round trip has the smallest bound (D. Mills, RFC 5905,
+//! section 10: the clock filter of NTP).
 //!
 //! Clocks also drift, by some tens of microseconds per second if nothing disciplines them. The
 //! bound holds at the instant of the exchange. A run of seconds adds little error; a run of hours
@@ -31,7 +31,7 @@ impl Exchange {
 /// Offset of an agent's monotonic clock from its parent's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockOffset {
-    /// Nanoseconds by which the agent's clock is ahead.
+    /// Lead of the agent's clock in nanoseconds.
     ahead: i64,
     error: u64,
 }

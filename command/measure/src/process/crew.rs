@@ -92,7 +92,7 @@ impl Crew {
         self.members.len()
     }
 
-    /// Returns whether there are no agents.
+    /// Returns whether the crew is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.members.is_empty()
@@ -112,8 +112,7 @@ impl Crew {
         self.members.iter().map(address).collect()
     }
 
-    /// Compares the clocks of all agents with this host's. To be called while the agents do nothing
-    /// else.
+    /// Compares the clocks of all agents with this host's. To be called while the agents are idle.
     ///
     /// # Errors
     ///
@@ -151,7 +150,7 @@ impl Crew {
     ///
     /// # Panics
     ///
-    /// There are more or fewer details than agents, or they cannot be written as JSON.
+    /// The number of details differs from the number of agents, or they cannot be written as JSON.
     pub fn prepare<T: Serialize>(
         &mut self,
         details: &[T],
@@ -182,7 +181,7 @@ impl Crew {
     ///
     /// # Panics
     ///
-    /// There are more or fewer details than agents, or they cannot be written as JSON.
+    /// The number of details differs from the number of agents, or they cannot be written as JSON.
     pub fn begin<T: Serialize>(&mut self, details: &[T], lead: Duration) -> Result<u64, Error> {
         assert_eq!(details.len(), self.members.len(), "details for each agent");
         if self.clocks.len() < self.members.len() {
@@ -231,7 +230,7 @@ impl Crew {
     ///
     /// # Panics
     ///
-    /// There is no agent with this index.
+    /// The index is out of range.
     pub fn kill(&mut self, index: usize) -> Result<(), Error> {
         self.members[index].kill()
     }

@@ -26,7 +26,7 @@ pub struct Task {
     pub bind: Option<IpAddr>,
     /// Kind of work, resolved by the program's [`super::Runner`].
     pub job: String,
-    /// Parameters that the job defines.
+    /// Parameters defined by the job.
     pub details: Value,
 }
 
@@ -55,7 +55,7 @@ pub(super) enum ParentMessage {
     /// The order to start, with details that exist only when all agents are ready. Sent at most
     /// once.
     Begin {
-        /// Parameters that the job defines.
+        /// Parameters defined by the job.
         details: Value,
         /// Start time by the agent's clock.
         at: u64,
@@ -73,7 +73,7 @@ pub(super) enum AgentMessage {
         /// Listening address of the agent.
         address: SocketAddr,
     },
-    /// The agent has prepared itself.
+    /// The agent has finished preparing.
     Prepared,
     /// The agent's clock.
     Clock {

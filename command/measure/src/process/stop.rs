@@ -41,7 +41,7 @@ impl Stop {
     }
 
     /// Registers the function that wakes the server if it sleeps. It is called once or more after
-    /// [`Stop::ask`], or at once if that was called before.
+    /// [`Stop::ask`], or at once if [`Stop::ask`] was called before.
     pub fn wake_with(&self, wake: impl Fn() + Send + 'static) {
         // The lock orders this call before or after the `wake` in `ask`: one of them sees the
         // other's write.

@@ -190,7 +190,8 @@ mod tests {
 
     #[test]
     fn few_packets_do_not_make_a_rate() {
-        // All packets there are early, all packets back are late: any line between them would fit.
+        // All outbound packets are early, all return packets are late: any line between them would
+        // fit.
         let upper = [bound(0.0, 5_000.0), bound(10.0, 4_000.0)];
         let lower = [bound(1_000.0, -4_000.0), bound(1_010.0, -5_000.0)];
         let line = estimate_offset(&lower, &upper).unwrap();

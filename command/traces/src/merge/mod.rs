@@ -64,7 +64,7 @@ pub struct MergedThread {
     pub name: String,
     /// Thread id within the host.
     pub tid: u32,
-    /// CPU on which it ran last.
+    /// Last CPU it ran on.
     pub cpu: u32,
     /// Number of its records overwritten by newer records.
     pub overwritten: u64,
@@ -196,8 +196,8 @@ impl MergedTraces {
         if same > 1 || name.is_empty() { own.clone() } else { name }
     }
 
-    /// Returns the display name of a thread: its name, prefixed by its process if there are
-    /// several.
+    /// Returns the display name of a thread: its name, prefixed with its process if several are
+    /// traced.
     #[must_use]
     pub fn thread_name(&self, thread: usize) -> String {
         let MergedThread { process, name, .. } = &self.threads[thread];

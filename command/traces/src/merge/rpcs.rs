@@ -26,7 +26,7 @@ pub struct RpcRecord {
     pub at: i64,
     /// Index of the recording thread in [`super::MergedTraces::threads`].
     pub thread: usize,
-    /// Side that recorded it.
+    /// Recording side.
     pub side: Side,
     /// Event.
     pub event: Event,

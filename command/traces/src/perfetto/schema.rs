@@ -1,7 +1,7 @@
 //! The subset of Perfetto's trace format that the export uses.
 //!
 //! The messages of `protos/perfetto/trace/`, with the required fields and their published numbers.
-//! Every field is optional, as in the original; readers ignore missing ones.
+//! Every field is optional, as in the original; readers ignore missing fields.
 
 /// A trace file.
 #[derive(Clone, PartialEq, prost::Message)]

@@ -1,9 +1,9 @@
-//! Core usage: finds gaps in which a thread with work did not run.
+//! Core usage: finds gaps during which a thread with work did not run.
 //!
-//! A waiting thread may record nothing for any time. A working thread records an event every few
-//! microseconds. A longer gap within work means that the thread did not run: the scheduler gave its
-//! core to another thread, a system call took long, or a page fault occurred. If several threads of
-//! a host have a gap at the same time, the whole host paused (an SMI, a hypervisor).
+//! A waiting thread may go without records for any time. A working thread records an event every
+//! few microseconds. A longer gap within work means that the thread did not run: the scheduler gave
+//! its core to another thread, a system call took long, or a page fault occurred. If several
+//! threads of a host have a gap at the same time, the whole host paused (an SMI, a hypervisor).
 //!
 //! Intervals of work are: a poll of the socket, a send, a pass of the loop (`look`, `send`, `pass`:
 //! the duration `took`, which ends at the record); from `call` or `reply` to the same RPC's
@@ -37,7 +37,7 @@ pub struct CoreUsage {
 pub struct ThreadUsage {
     /// Name of the thread.
     pub thread: String,
-    /// CPU on which it ran last.
+    /// Last CPU it ran on.
     pub cpu: u32,
     /// Nanoseconds from its first to its last record.
     pub span: i64,

@@ -9,7 +9,7 @@ pub struct Distribution {
     sorted: Vec<i64>,
 }
 
-/// Percentiles that reports contain.
+/// Percentiles in reports.
 pub const PERCENTILES: [f64; 8] = [0.0, 10.0, 30.0, 50.0, 70.0, 90.0, 99.0, 100.0];
 
 impl Distribution {

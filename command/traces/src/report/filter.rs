@@ -41,7 +41,7 @@ impl RpcFilter {
             && self.id.is_none_or(|id| id & !1 == rpc.id)
     }
 
-    /// Returns the RPCs that match.
+    /// Returns the matching RPCs.
     pub fn rpcs<'a>(&'a self, merged: &'a MergedTraces) -> impl Iterator<Item = &'a TracedRpc> {
         merged.rpcs.iter().filter(|rpc| self.matches(merged, rpc))
     }

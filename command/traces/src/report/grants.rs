@@ -11,10 +11,10 @@
 //! A receiver has *work waiting* while a message of several packets has arrived in part (first
 //! `data_received` to `parsed`). If no DATA arrives for longer than the minimum gap, its link is
 //! idle. If only some RPCs are traced, packets of the others are invisible, and idle times are too
-//! long. The cause of a gap follows from the state in its middle: nothing outstanding (the receiver
-//! granted too little); bytes available at the sender (it sent another message first, or its thread
-//! did not run); otherwise all granted bytes or their grants were in flight (the network). A
-//! sender without a trace counts as the network.
+//! long. The cause of a gap follows from the state in its middle: no outstanding bytes (the
+//! receiver granted too little); bytes available at the sender (it sent another message first, or
+//! its thread did not run); otherwise all granted bytes or their grants were in flight (the
+//! network). A sender without a trace counts as the network.
 
 use super::distribution::micros;
 use super::intervals::union;

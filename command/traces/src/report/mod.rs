@@ -12,7 +12,7 @@
 //!   grants     granted bytes, and idle links
 //!   handoffs   delays from ready to running
 //!   losses     causes of RESENDs
-//!   cores      gaps in which a thread did not run
+//!   cores      gaps during which a thread did not run
 //!   files      operations of the file service
 //! ```
 //!

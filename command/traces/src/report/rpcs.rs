@@ -8,8 +8,8 @@
 //! - receive: bytes from the first to the last `data_received` divided by the time between them, at
 //!   the receiver. Both rates exclude the bytes of the first burst, since the time starts with it;
 //! - copy: bytes divided by the sum of the times from each `from_kernel` to the last
-//!   `data_received` of that batch: the rate at which the receiver parses packets and copies them
-//!   into the message.
+//!   `data_received` of that batch: the receiver's rate of parsing packets and copying them into
+//!   the message.
 
 use super::distribution::{Distribution, micros};
 use super::filter::RpcFilter;

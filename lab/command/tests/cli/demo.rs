@@ -3,8 +3,8 @@
 //!
 //! The runs are far too short for meaningful figures. They show that each system gets a result,
 //! that the result names the path and the reason for it, and that the JSON satisfies its contract.
-//! The tests really remove what a system lacks: they drop capabilities and limit resources of the
-//! demo process.
+//! Missing features of a system are not simulated: the tests drop capabilities and limit resources
+//! of the demo process.
 
 #[path = "../../../../command/report/tests/browser/mod.rs"]
 mod browser;

@@ -19,7 +19,7 @@ const MIN_MTU: usize = 1_280;
 /// Ethernet's MTU in bytes, unless all interfaces of a network are configured for more.
 const ETHERNET: usize = 1_500;
 
-/// Bytes by which interfaces exceed their MTU for a VLAN tag.
+/// Extra bytes beyond the MTU that interfaces accept for a VLAN tag.
 const TAG: usize = 4;
 
 /// Number of bursts. Chosen by us: enough that a single loss is significant, within a second.
