@@ -1,4 +1,4 @@
-//! Activity: what a process counted between two snapshots, as rates, shares and cores used.
+//! Activity: counter changes of a process between two snapshots, as rates, shares and cores used.
 
 use apus::introspection::Senders;
 use apus::snapshot::{Buckets, CANARIES, Canary, EndpointSnapshot, Snapshot};
@@ -13,13 +13,15 @@ pub(crate) struct Activity {
     pub(crate) seconds: f64,
     /// Differences of counters and histograms, and the later values of gauges.
     pub(crate) change: EndpointSnapshot,
-    /// For each shard of an endpoint with several: differences of counters and histograms, and the later values of gauges.
+    /// For each shard of a sharded endpoint: differences of counters and histograms, and the later
+    /// values of gauges.
     pub(crate) shards: Vec<EndpointSnapshot>,
     /// Values of the later snapshot, counted since the endpoints were opened.
     pub(crate) total: EndpointSnapshot,
     /// Cores used by the whole process, on average.
     pub(crate) cores: f64,
-    /// The peers whose messages were arriving at the time of the later snapshot; `None` if the process was not asked.
+    /// The peers with arriving messages at the time of the later snapshot; `None` if not
+    /// requested.
     pub(crate) senders: Option<Senders>,
 }
 
@@ -32,12 +34,13 @@ pub(crate) const PARTS: [(&str, &str, &str); 4] = [
 ];
 
 impl Activity {
-    /// Returns the activity from one snapshot to a later one; `None` if the process has no endpoints, or no time
-    /// passed.
+    /// Returns the activity between two snapshots; `None` if the process has no endpoints, or if no
+    /// time passed.
     pub(crate) fn between(before: &Snapshot, now: &Snapshot) -> Option<Self> {
         let nanos =
             now.monotonic_nanos.checked_sub(before.monotonic_nanos).filter(|nanos| *nanos > 0);
-        // The monotonic clock starts again when the machine restarts; the calendar clock is then all there is.
+        // The monotonic clock restarts with the machine; only the calendar clock remains usable
+        // then.
         let millis = now.unix_millis.saturating_sub(before.unix_millis);
         let seconds = nanos.map_or(millis as f64 / 1e3, |nanos| nanos as f64 / 1e9);
         let change = now.since(before);
@@ -70,39 +73,42 @@ impl Activity {
         self.change.counter(name) as f64 / self.seconds
     }
 
-    /// Returns the cores used by a part of the engine's work. The parts are sampled with the wall clock, which also
-    /// runs while other processes have the core, whereas the processor time of the process is exact. Parts that add up
-    /// to more than the process are scaled down to it.
+    /// Returns the cores used by a part of the engine's work. The parts are sampled with the wall
+    /// clock, which also runs while other processes have the core, whereas the processor time of
+    /// the process is exact. Parts that add up to more than the process total are scaled down to
+    /// it.
     pub(crate) fn part(&self, counter: &str) -> f64 {
         let parts: f64 = PARTS.iter().map(|(_, counter, _)| self.rate(counter) / 1e9).sum();
         let scale = if parts > self.cores { self.cores / parts } else { 1.0 };
         scale * self.rate(counter) / 1e9
     }
 
-    /// Returns the cores used outside the engine's work: by the application, and by calls on their way into the engine.
+    /// Returns the cores used outside the engine's work: by the application, and by calls before
+    /// they enter the engine.
     pub(crate) fn rest(&self) -> f64 {
         let parts: f64 = PARTS.iter().map(|(_, counter, _)| self.part(counter)).sum();
         (self.cores - parts).max(0.0)
     }
 
-    /// Returns the counters that have changed, with their change.
+    /// Returns the changed counters, with their change.
     pub(crate) fn changed(&self) -> impl Iterator<Item = (&str, u64)> {
         let changed = self.change.counters.iter().filter(|(_, change)| **change > 0);
         changed.map(|(name, change)| (name.as_str(), *change))
     }
 
-    /// Returns the change of a counter for each message delivered to the application; 0 without messages.
+    /// Returns the change of a counter for each message delivered to the application; 0 without
+    /// messages.
     pub(crate) fn per_message(&self, name: &str) -> f64 {
         let messages = self.change.counter("messages");
         if messages == 0 { 0.0 } else { self.change.counter(name) as f64 / messages as f64 }
     }
 
-    /// Returns the average number of messages that waited for grants.
+    /// Returns the average number of messages waiting for grants.
     pub(crate) fn grantable(&self) -> f64 {
         self.rate("grantable_integral_nanos") / 1e9
     }
 
-    /// Returns the canaries that are not zero, with their change and their total.
+    /// Returns the nonzero canaries, with their change and their total.
     pub(crate) fn canaries(&self) -> impl Iterator<Item = (&'static Canary, u64, u64)> {
         let values = |canary: &'static Canary| {
             (canary, self.change.counter(canary.name), self.total.counter(canary.name))
@@ -110,10 +116,10 @@ impl Activity {
         CANARIES.iter().map(values).filter(|(_, _, total)| *total > 0)
     }
 
-    /// Returns the histograms that have gained values.
+    /// Returns the histograms with new values.
     pub(crate) fn histograms(&self) -> impl Iterator<Item = (&str, &Buckets)> {
         let all = self.change.histograms.iter().filter(|(name, values)| {
-            // Those for OpenTelemetry (`rpc_…`) repeat others with less detail.
+            // The histograms for OpenTelemetry (`rpc_…`) repeat others in less detail.
             values.count() > 0 && !name.starts_with("rpc_")
         });
         all.map(|(name, values)| (name.as_str(), values))

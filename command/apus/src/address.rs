@@ -1,4 +1,4 @@
-//! Addresses: `HOST:PORT` as an argument, checked before a command starts its work.
+//! Addresses: `HOST:PORT` arguments, checked before a command starts its work.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -10,21 +10,22 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// Parses an address to listen on. Port 0 picks a free one.
+    /// Parses an address to listen on. Port 0 picks a free port.
     ///
     /// # Errors
     ///
-    /// The text is not an address; the message says why and gives a valid one.
+    /// The text is not an address; the message contains the reason and a valid address.
     pub(crate) fn parse_local(text: &str) -> Result<Self, String> {
         let try_this = "try `127.0.0.1:4000`, or `[::]:4000` for all addresses of the host";
         port(text).map(|_| Self { text: text.to_owned() }).map_err(|p| format!("{p}; {try_this}"))
     }
 
-    /// Parses the address of a service. Port 0 is no address of a service.
+    /// Parses the address of a service. Port 0 is rejected.
     ///
     /// # Errors
     ///
-    /// The text is not such an address; the message says why and gives a valid one.
+    /// The text is not the address of a service; the message contains the reason and a valid
+    /// address.
     pub(crate) fn parse_remote(text: &str) -> Result<Self, String> {
         let try_this = "try `127.0.0.1:4000`, `[::1]:4000` or `localhost:4000`";
         let port = port(text).map_err(|problem| format!("{problem}; {try_this}"))?;
@@ -34,12 +35,13 @@ impl Address {
         Ok(Self { text: text.to_owned() })
     }
 
-    /// Returns the address as it was written.
+    /// Returns the address as written.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the IP addresses of the host with the port, in the order of the resolver's preference.
+    /// Returns the IP addresses of the host with the port, in the order of the resolver's
+    /// preference.
     ///
     /// # Errors
     ///

@@ -59,11 +59,11 @@ pub(crate) fn definitions() -> clap::Command {
     generated::describe(CommandLine::command())
 }
 
-/// Parses the words of a command line, the program's name first.
+/// Parses the words of a command line, starting with the program's name.
 ///
 /// # Errors
 ///
-/// [`Failure::CommandLine`] if the arguments are wrong, or if they ask for help.
+/// [`Failure::CommandLine`] if the arguments are wrong, or if they request help.
 pub(crate) fn parse(words: Vec<OsString>) -> Result<Command, Failure> {
     definitions::parse::<CommandLine>(definitions(), words).map(|line| line.command)
 }

@@ -15,14 +15,16 @@ use apus_command_line::{output, signals};
 
 /// Check this host and the path to a peer, and say what to change and why
 ///
-/// Checks buffers, offloads, interfaces, clocks, frequencies and idle states, cores and the other programs on them, and
-/// limits. Each finding is an error (messages are lost), a warning (messages are slower than necessary), a note, or ok.
-/// It comes with its cost on this host, where that can be measured within a second, and with the commands that fix it.
-/// Nothing is changed. With --sealed, or a --config with a table [security], keys are checked, too: permissions, pairs and dates.
+/// Checks buffers, offloads, interfaces, clocks, frequencies and idle states, cores and the other
+/// programs on them, and limits. Each finding is an error (messages are lost), a warning (messages
+/// are slower than necessary), a note, or ok. It comes with its cost on this host, where that can
+/// be measured within a second, and with the commands that fix it. Nothing is changed. With
+/// --sealed, or a --config with a table [security], keys are checked, too: permissions, pairs and
+/// dates.
 ///
-/// With an address, it also sends probes to the peer and checks whether traffic classes, full packets and bursts
-/// arrive, and whether the packets of a burst arrive merged. The peer should run `apus doctor --listen`; an apus
-/// service works as well, but reveals less.
+/// With an address, it also sends probes to the peer and checks whether traffic classes, full
+/// packets and bursts arrive, and whether the packets of a burst arrive merged. The peer should run
+/// `apus doctor --listen`; an apus service works as well, but reveals less.
 ///
 /// Exit status: 0 if every finding is a note or ok, 1 if one is worse or the check failed.
 #[derive(Debug, Args)]
@@ -36,8 +38,8 @@ pub(crate) struct DoctorArguments {
     /// Address of the peer, HOST:PORT: `apus doctor --listen` there, or an apus service
     #[arg(value_name = "ADDR", value_parser = Address::parse_remote)]
     peer: Option<Address>,
-    /// Answer the probes of other hosts until interrupted, on ADDR or on 0.0.0.0:4001. Prints `listening on ADDR` once
-    /// it is ready
+    /// Answer the probes of other hosts until interrupted, on ADDR or on 0.0.0.0:4001. Prints
+    /// `listening on ADDR` once it is ready
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = default_listen(),
           value_parser = Address::parse_local, conflicts_with_all = ["peer", "threads", "poll"])]
     listen: Option<Address>,
@@ -56,11 +58,11 @@ fn default_listen() -> String {
     format!("0.0.0.0:{PORT}")
 }
 
-/// Checks this host, or answers the probes of another one.
+/// Checks this host, or answers the probes of another host.
 ///
 /// # Errors
 ///
-/// [`Failure::Found`] if a finding is an error or a warning; also if the check failed.
+/// [`Failure::Found`] if a finding is an error or a warning, or if the check failed.
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), Failure> {
     let DoctorArguments { peer, listen, options, configuration, sealing, json } = arguments;
     if let Some(address) = listen {

@@ -1,11 +1,11 @@
-//! Forwarding: commands that `apus-lab` has are run there.
+//! Forwarding: runs `apus-lab` for its commands.
 
 use std::ffi::{OsStr, OsString};
 
 use apus_command_line::failure::Failure;
 use apus_command_line::program;
 
-/// The program that measures and proves.
+/// Program for measurements and proofs.
 const LAB: &str = "apus-lab";
 
 /// Commands of `apus-lab`.
@@ -14,8 +14,9 @@ const COMMANDS: [&str; 5] = ["demo", "bench", "sim", "lab", "fabric"];
 /// Commands of `apus-lab fs`.
 const FILE_COMMANDS: [&str; 2] = ["bench", "check"];
 
-/// Replaces this process with `apus-lab` if `words`, the program's name first, name one of its commands. Returns the
-/// failure if it cannot be started; `None` if this program has the command.
+/// Replaces this process with `apus-lab` if `words`, which start with the program's name, name one
+/// of its commands. Returns the failure if it cannot be started; `None` if the command belongs to
+/// this program.
 pub(crate) fn run_elsewhere(words: &[OsString]) -> Option<Failure> {
     let arguments = words.get(1..)?;
     is_of_the_lab(arguments).then(|| {
@@ -25,7 +26,7 @@ pub(crate) fn run_elsewhere(words: &[OsString]) -> Option<Failure> {
     })
 }
 
-/// Returns whether `apus-lab` has the command that these arguments name, also behind `help`.
+/// Returns whether these arguments name a command of `apus-lab`, also after `help`.
 fn is_of_the_lab(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().map(OsString::as_os_str).peekable();
     words.next_if(|word| *word == "help");

@@ -1,26 +1,26 @@
-//! The `apus` command: what an operator installs.
+//! The `apus` command for operators.
 //!
 //! ```text
 //!   serve, call           an echo service, and calls by hand                           (apus)
 //!   fs                    a directory served and mounted                               (apus-fs)
 //!   keys                  a small certificate authority                                (apus)
-//!   decode                the packets of a capture as text                             (apus-decode)
-//!   trace                 where the microseconds of RPCs go                            (apus-traces)
-//!   doctor, tune          what is wrong with a host, and which settings suit it        (apus-doctor)
+//!   decode                packets of a capture as text                                 (apus-decode)
+//!   trace                 latency of RPCs, stage by stage                              (apus-traces)
+//!   doctor, tune          faults of a host, and the best settings for it               (apus-doctor)
 //!   metrics, top          the counters of running processes                            (apus)
 //!
 //!   command_line          all commands together
-//!   forward               commands that `apus-lab` has: demo, bench, sim, lab, fabric, fs bench, fs check
+//!   forward               commands of `apus-lab`: demo, bench, sim, lab, fabric, fs bench|check
 //!   address, path, processes, sealing, tracing
-//!                         arguments that several commands share
-//!   activity              the counts of a process between two snapshots
-//!   senders               the peers whose messages are arriving at a process, as columns
+//!                         arguments shared by several commands
+//!   activity              counter changes of a process between two snapshots
+//!   senders               peers with arriving messages, as columns
 //! ```
 //!
-//! Output, failures and arguments that `apus-lab` has as well are in `apus-command-line`.
+//! Output, failures and arguments shared with `apus-lab` are in `apus-command-line`.
 //!
-//! A module imports only from the groups below its own, and a command never imports from another one;
-//! `tests/architecture.rs` checks that.
+//! A module imports only from the groups below its own, and a command never imports from another
+//! command; `tests/architecture.rs` checks that.
 
 mod activity;
 mod address;

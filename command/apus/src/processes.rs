@@ -26,11 +26,11 @@ pub(crate) fn parse_pid(text: &str) -> Result<u32, String> {
 }
 
 impl Processes {
-    /// Returns the selected processes; `command` is the one that the advice names.
+    /// Returns the selected processes; `command` is the command to name in the advice.
     ///
     /// # Errors
     ///
-    /// No process has an endpoint, or several have and none is selected.
+    /// No process has an endpoint, or several have one and none is selected.
     pub(crate) fn select(&self, command: &str) -> Result<Vec<Process>, Failure> {
         if let Some(pid) = self.pid {
             return Ok(vec![Process::new(pid)]);
@@ -44,8 +44,8 @@ impl Processes {
         }
     }
 
-    /// Sends a request to each selected process and returns the answers. Processes that end meanwhile are left out if
-    /// several are selected.
+    /// Sends a request to each selected process and returns the answers. If several are selected,
+    /// processes that end meanwhile are left out.
     ///
     /// # Errors
     ///
@@ -59,8 +59,8 @@ impl Processes {
     }
 }
 
-/// Sends a request to each of `processes` and returns the answers. Processes that end meanwhile are left out if there
-/// are several.
+/// Sends a request to each of `processes` and returns the answers. If there are several, processes
+/// that end meanwhile are left out.
 ///
 /// # Errors
 ///
@@ -99,7 +99,7 @@ fn several_found(found: &[Process], command: &str) -> String {
 
 /// Returns the program and the addresses of a process.
 pub(crate) fn label(snapshot: &Snapshot) -> String {
-    /// Number of addresses that are listed.
+    /// Maximum number of addresses listed.
     const LISTED: usize = 3;
     let addresses: Vec<_> =
         snapshot.endpoints.iter().take(LISTED).map(|one| one.address.to_string()).collect();
@@ -107,7 +107,8 @@ pub(crate) fn label(snapshot: &Snapshot) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    // Root may inspect processes of other users: control characters in their names must not reach the terminal.
+    // Root may inspect processes of other users: control characters in their names must not reach
+    // the terminal.
     let program = snapshot.program.replace(char::is_control, "?");
     format!("{program} at {}{more}", addresses.join(", "))
 }

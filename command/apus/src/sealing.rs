@@ -17,18 +17,18 @@ pub(crate) const USUAL: &str = "auto";
 /// Sealing of packets, and the keys for it.
 #[derive(Debug, Args)]
 pub(crate) struct Sealing {
-    /// Seal every packet with the keys in FOLDER, which `apus keys init` makes [default of FOLDER: the one of `apus keys`].
-    /// The table `[security]` of --config does the same with any keys
+    /// Seal every packet with the keys in FOLDER, which `apus keys init` makes [default of FOLDER:
+    /// the one of `apus keys`]. The table `[security]` of --config does the same with any keys
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true, default_missing_value = USUAL)]
     sealed: Option<PathBuf>,
 }
 
-/// Returns the folder of keys: the given one, the variable `APUS_KEYS`, `/etc/apus/keys` for root, otherwise
-/// `apus/keys` in the user's folder of configurations.
+/// Returns the folder of keys: the given folder, the variable `APUS_KEYS`, `/etc/apus/keys` for
+/// root, or otherwise `apus/keys` in the user's configuration folder.
 ///
 /// # Errors
 ///
-/// Nothing says where that is.
+/// No folder is given, and the environment determines none.
 pub(crate) fn folder(given: Option<&PathBuf>) -> Result<PathBuf, Failure> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     if let Some(folder) = given.cloned().or_else(|| variable("APUS_KEYS").map(PathBuf::from)) {
@@ -57,8 +57,8 @@ pub(crate) fn host_settings(folder: &Path) -> SecuritySettings {
     .in_folder(folder)
 }
 
-/// Logs the secrets of handshakes if the variable `SSLKEYLOGFILE` names a file for them, and prints a warning: the file
-/// is enough to read and forge every packet.
+/// Logs the secrets of handshakes if the variable `SSLKEYLOGFILE` names a file for them, and prints
+/// a warning: the file is enough to read and forge every packet.
 fn log_keys_if_asked() {
     if let Some(file) = env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()) {
         apus::security::log_keys();
@@ -70,12 +70,12 @@ fn log_keys_if_asked() {
 }
 
 impl Sealing {
-    /// Returns the argument with this folder; [`USUAL`] stands for the folder of `apus keys`.
+    /// Returns the argument with this folder; [`USUAL`] means the folder of `apus keys`.
     pub(crate) const fn with(folder: PathBuf) -> Self {
         Self { sealed: Some(folder) }
     }
 
-    /// Returns the argument as it is written, if it was given.
+    /// Returns the argument as written, if present.
     pub(crate) fn word(&self) -> Option<OsString> {
         let folder = self.sealed.as_ref()?;
         let mut word = OsString::from("--sealed=");
@@ -83,11 +83,11 @@ impl Sealing {
         Some(word)
     }
 
-    /// Adds the keys to settings that a file may have given.
+    /// Adds the keys to settings, which may come from a file.
     ///
     /// # Errors
     ///
-    /// There are no keys in the folder.
+    /// The folder contains no keys.
     pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), Failure> {
         let Some(given) = &self.sealed else {
             if settings.security.is_some() {

@@ -1,4 +1,4 @@
-//! Senders: the peers whose messages are arriving at a process, as the columns of tables.
+//! Senders: the peers with messages arriving at a process, as columns of tables.
 
 use apus::introspection::{SenderRow, Senders};
 use apus_report::result::short;
@@ -12,7 +12,7 @@ pub(crate) struct Column {
     pub(crate) cell: fn(&SenderRow) -> String,
 }
 
-/// The columns of every table of senders.
+/// Columns shared by all tables of senders.
 pub(crate) const COLUMNS: &[Column] = &[
     Column { name: "peer", width: 28, cell: |row| row.sender.peer.to_string() },
     Column { name: "endpoint", width: 28, cell: |row| row.endpoint.to_string() },

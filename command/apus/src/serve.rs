@@ -24,10 +24,11 @@ use apus_doctor::doctor;
 
 /// Run an echo service, which returns every request unchanged
 ///
-/// Prints `listening on ADDR` once it accepts requests, and serves until it receives SIGINT (Ctrl-C) or SIGTERM.
-/// Replies in flight then have one second to arrive; a second signal ends the service immediately. At
-/// the end it prints on standard error how much it served. On a terminal it also checks this host in the first second,
-/// and offers `apus doctor` if something slows messages down.
+/// Prints `listening on ADDR` once it accepts requests, and serves until it receives SIGINT
+/// (Ctrl-C) or SIGTERM. Replies in flight then have one second to arrive; a second signal ends the
+/// service immediately. At the end it prints on standard error how much it served. On a terminal it
+/// also checks this host in the first second, and offers `apus doctor` if something slows messages
+/// down.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus serve 127.0.0.1:4000
@@ -38,19 +39,22 @@ use apus_doctor::doctor;
   apus serve --sealed 127.0.0.1:4000
   apus serve 10.0.0.1:4000 --driver raw")]
 pub(crate) struct ServeArguments {
-    /// Address to listen on, HOST:PORT. Port 0 picks a free one. `[::]:4000` listens on all addresses of the host, IPv4
-    /// and IPv6; with --driver raw it listens on the IPv6 addresses, and `0.0.0.0:4000` on the IPv4 addresses
+    /// Address to listen on, HOST:PORT. Port 0 picks a free one. `[::]:4000` listens on all
+    /// addresses of the host, IPv4 and IPv6; with --driver raw it listens on the IPv6 addresses,
+    /// and `0.0.0.0:4000` on the IPv4 addresses
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:4000", value_parser = Address::parse_local)]
     address: Address,
-    /// Sockets at the address, each with its own loop, so that several cores receive: 1 to 64, or `auto` for one per
-    /// core that this process may use, 8 at most. Each client belongs to one of them [default: 1, or the value in --config]
+    /// Sockets at the address, each with its own loop, so that several cores receive: 1 to 64, or
+    /// `auto` for one per core that this process may use, 8 at most. Each client belongs to one of
+    /// them [default: 1, or the value in --config]
     #[arg(long, value_name = "SHARDS", allow_negative_numbers = true)]
     shards: Option<Shards>,
-    /// Threads that receive requests and reply to them: 1 to 1024 [default: as many as shards, or the value in --config]
+    /// Threads that receive requests and reply to them: 1 to 1024 [default: as many as shards, or
+    /// the value in --config]
     #[arg(long, value_name = "THREADS", value_parser = parse_receivers, allow_negative_numbers = true)]
     receivers: Option<usize>,
-    /// How to wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and then sleeps
-    /// (`hybrid` alone: 50) [default: hybrid, or the value in --config]
+    /// How to wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that
+    /// time and then sleeps (`hybrid` alone: 50) [default: hybrid, or the value in --config]
     #[arg(long, value_name = "MODE")]
     poll: Option<PollMode>,
     #[command(flatten)]
@@ -70,14 +74,14 @@ pub(crate) struct ServeArguments {
     json: bool,
 }
 
-/// Time for the last replies to arrive after the first signal. Chosen by us: a reply to a running client arrives within
-/// milliseconds, and a user who presses Ctrl-C does not want to wait.
+/// Time for the last replies to arrive after the first signal. Chosen by us: a reply to a running
+/// client arrives within milliseconds, and a user who presses Ctrl-C does not want to wait.
 const LAST_REPLIES: Duration = Duration::from_secs(1);
 
 /// Maximum number of receiving threads.
 const MAX_RECEIVERS: usize = 1024;
 
-/// Returns the settings of the file, overridden by the arguments.
+/// Returns the settings of the configuration file, overridden by the arguments.
 fn builder(settings: &Settings, arguments: &ServeArguments) -> EndpointBuilder {
     let mut builder = arguments.path.apply(Endpoint::builder().settings(settings));
     if let Some(shards) = arguments.shards {
@@ -101,7 +105,7 @@ struct Totals {
     messages: u64,
     /// Bytes of these requests.
     bytes: u64,
-    /// Replies that could not be sent, because the client no longer waited for them.
+    /// Replies not sent because the client no longer waited for them.
     unwanted: u64,
 }
 
@@ -115,12 +119,12 @@ enum End {
 ///
 /// # Errors
 ///
-/// An argument cannot be used, the address cannot be bound, or the endpoint fails.
+/// An argument is invalid, the address cannot be bound, or the endpoint fails.
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let (ends, first_end) = channel();
     arguments.tracing.begin()?;
     let signal_ends = ends.clone();
-    // The channel is closed if the service is already ending.
+    // The channel is closed if the service is already shutting down.
     signals::on_first(move || drop(signal_ends.send(End::Signal)))
         .map_err(|error| Failure::of("catch signals", &error))?;
     let mut settings = arguments.configuration.read()?;
@@ -171,7 +175,7 @@ fn receive(endpoint: &Endpoint, ends: &Sender<End>) -> Totals {
             Ok(request) => request,
             Err(Closed::ShutDown) => return totals,
             Err(why) => {
-                // Another thread may have reported it first, and the service ended.
+                // Another thread may have reported the failure first and ended the service.
                 let _ = ends.send(End::Broken(why));
                 return totals;
             }
@@ -201,13 +205,13 @@ fn print_address(endpoint: &Endpoint, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Offers `apus doctor` to a person if this host slows messages down. Requests are served meanwhile; scripts, which read
-/// what is printed or measure, are spared the line and the check.
+/// Offers `apus doctor` to a person if this host slows messages down. Requests are served
+/// meanwhile; scripts that parse the output or measure get neither the line nor the check.
 fn offer_doctor(json: bool) {
     if !json && io::stderr().is_terminal() {
         // The thread ends with the process.
         thread::spawn(|| {
-            // A check that the system does not allow is no reason for a line.
+            // A check forbidden by the system does not justify a line.
             let report = doctor::run(&doctor::DoctorOptions::default()).ok();
             if let Some(line) = report.as_ref().and_then(doctor::advice) {
                 output::note(&line);

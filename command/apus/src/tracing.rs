@@ -10,11 +10,12 @@ use apus_command_line::failure::Failure;
 /// Time traces of a command, and the file for them.
 #[derive(Debug, Args)]
 pub(crate) struct Tracing {
-    /// RPCs to record in time traces: `off`, `sampled` (one RPC in 256), `sampled=PERIOD` (one RPC in
-    /// PERIOD), or `all`
+    /// RPCs to record in time traces: `off`, `sampled` (one RPC in 256), `sampled=PERIOD` (one RPC
+    /// in PERIOD), or `all`
     #[arg(long = "trace", value_name = "WHAT", default_value_t = Sampling::default())]
     trace_sampling: Sampling,
-    /// Write the time trace to this file when the command ends: the last 16384 records of each thread
+    /// Write the time trace to this file when the command ends: the last 16384 records of each
+    /// thread
     #[arg(long = "trace-file", value_name = "FILE")]
     trace_file: Option<PathBuf>,
 }
@@ -24,7 +25,7 @@ impl Tracing {
     ///
     /// # Errors
     ///
-    /// [`Failure::Argument`] if there is a file and nothing to record.
+    /// [`Failure::Argument`] if a file is given but recording is off.
     pub(crate) fn begin(&self) -> Result<(), Failure> {
         if self.trace_file.is_some() && self.trace_sampling == Sampling::Off {
             let problem = "nothing is recorded with --trace off; try --trace all".to_owned();
@@ -34,7 +35,7 @@ impl Tracing {
         Ok(())
     }
 
-    /// Writes the file, if there is one.
+    /// Writes the file, if one was requested.
     ///
     /// # Errors
     ///

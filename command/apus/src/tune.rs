@@ -1,4 +1,4 @@
-//! `apus tune`: the settings that suit this host.
+//! `apus tune`: the best settings for this host.
 
 use std::path::PathBuf;
 
@@ -11,11 +11,13 @@ use apus_command_line::destination::Destination;
 use apus_command_line::failure::Failure;
 use apus_command_line::output;
 
-/// Try settings on this host, and write the configuration file that it recommends, with the evidence
+/// Try settings on this host, and write the configuration file that it recommends, with the
+/// evidence
 ///
-/// One setting after the other: its values take turns, each with fresh processes, and are compared with the value in force pair by
-/// pair inside each round. A value is recommended if it is proven to be better for a goal (95 %, by 2 % at least), and
-/// not proven to be worse for another one. Both sides run on this host: for settings that depend on the network use
+/// One setting after the other: its values take turns, each with fresh processes, and are compared
+/// with the value in force pair by pair inside each round. A value is recommended if it is proven
+/// to be better for a goal (95 %, by 2 % at least), and not proven to be worse for another one.
+/// Both sides run on this host: for settings that depend on the network use
 /// `apus-lab bench sweep --launch ssh`, and for faults of the host `apus doctor`.
 ///
 /// The file goes to standard output, behind the table, unless --out is given.
@@ -37,7 +39,7 @@ pub(crate) struct TuneArguments {
     json: bool,
 }
 
-/// Tries settings, and prints and writes what it recommends.
+/// Tries settings, and prints and writes the recommendation.
 pub(crate) fn run(arguments: &TuneArguments) -> Result<(), Failure> {
     let TuneArguments { options, out, configuration, json } = arguments;
     let settings = configuration.read()?;

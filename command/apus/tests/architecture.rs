@@ -1,11 +1,12 @@
-//! The shape of the command: imports go downward only, commands never import from each other, and files form no
-//! circles.
+//! The shape of the command: imports go downward only, commands never import from each other, and
+//! files form no circles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The modules of `src` from the lowest layer to the highest. A module imports only from the layers below its own.
+/// The modules of `src` from the lowest layer to the highest. A module imports only from the layers
+/// below its own.
 const LAYERS: [&[&str]; 5] = [
     &["activity", "address", "forward", "path", "processes"],
     &["sealing", "senders", "tracing"],
@@ -33,7 +34,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The path of the module in a file: `["trace", "dump"]` for `trace/dump.rs`, `["trace"]` for `trace/mod.rs`.
+/// Returns the path of the module in a file: `["trace", "dump"]` for `trace/dump.rs`, `["trace"]`
+/// for `trace/mod.rs`.
 fn module(file: &Path) -> Vec<String> {
     let relative = file.strip_prefix(src()).unwrap().with_extension("");
     let mut names: Vec<String> =
@@ -42,7 +44,7 @@ fn module(file: &Path) -> Vec<String> {
     names
 }
 
-/// The code of a file without comments and without its unit tests.
+/// Returns the code of a file without comments and unit tests.
 fn code(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap();
     let (code, _) = text.split_once("#[cfg(test)]\nmod ").unwrap_or((&text, ""));
@@ -52,8 +54,8 @@ fn code(file: &Path) -> String {
         .join("\n")
 }
 
-/// The first names behind each `prefix` in the code, such as `output` and `signals` in `crate::{output,
-/// signals::on_first}`.
+/// Returns the first names after each `prefix` in the code, such as `output` and `signals` in
+/// `crate::{output, signals::on_first}`.
 fn names_behind(code: &str, prefix: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let first = |text: &str| text.trim_start().split(|c| !is_name(c)).next().unwrap().to_owned();
@@ -74,7 +76,7 @@ fn names_behind(code: &str, prefix: &str) -> BTreeSet<String> {
     names
 }
 
-/// The members of a group of imports, up to its closing brace.
+/// Returns the members of a group of imports, up to its closing brace.
 fn members(group: &str) -> Vec<&str> {
     let (mut depth, mut start, mut found) = (0, 0, Vec::new());
     for (at, c) in group.char_indices() {
@@ -144,8 +146,8 @@ fn files_form_no_circles() {
         targets.remove(&own);
         edges.insert(own, targets);
     }
-    // Files without edges to remaining files are removed until none is left; what remains is on a circle or leads to
-    // one.
+    // Repeatedly remove files without edges to remaining files; the remaining files are on a circle
+    // or lead to one.
     while let Some(leaf) =
         edges.iter().find(|(_, targets)| !targets.iter().any(|it| edges.contains_key(it)))
     {

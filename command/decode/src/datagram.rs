@@ -43,7 +43,7 @@ pub(crate) enum IpContent<'a> {
         class: u8,
         /// Name of the unreachable thing, for instance `port`.
         what: &'static str,
-        /// Beginning of the datagram that was not delivered.
+        /// Leading bytes of the undelivered datagram.
         about: Datagram<'a>,
     },
 }
@@ -64,7 +64,8 @@ pub(crate) fn ip_content<'a>(sliced: &LaxSlicedPacket<'a>) -> Option<IpContent<'
     }
 }
 
-/// Names a code of ICMP type 3. Source: RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7.1.
+/// Names a code of ICMP type 3. Source: RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section
+/// 5.2.7.1.
 fn unreachable_v4(code: u8) -> &'static str {
     match code {
         0 | 6 | 11 => "network",
@@ -98,7 +99,8 @@ struct Ip<'a> {
 }
 
 impl<'a> Ip<'a> {
-    /// Reads the IP header. Returns `None` for other network protocols, and for fragments, which neither profile sends.
+    /// Reads the IP header. Returns `None` for other network protocols, and for fragments: neither
+    /// profile sends them.
     fn of(sliced: &LaxSlicedPacket<'a>) -> Option<Self> {
         let (from, to, class, payload, claimed): (IpAddr, IpAddr, _, _, _) = match &sliced.net {
             Some(LaxNetSlice::Ipv4(ip)) => {

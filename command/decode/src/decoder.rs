@@ -1,6 +1,7 @@
 //! Capture decoder: an iterator over the Homa packets of a capture.
 //!
-//! Calls every other module of this crate: capture record, link-layer frame, IP datagram, Homa packet, RPC.
+//! Calls every other module of this crate: capture record, link-layer frame, IP datagram, Homa
+//! packet, RPC.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::Read;
@@ -19,11 +20,11 @@ use crate::unseal::{KeyLog, Unsealer};
 
 /// Reads a capture and yields its packets.
 ///
-/// Packets of the kernel profile are recognized by their IP protocol number. A UDP datagram is recognized as udp
-/// profile if it begins with a header whose ports equal those of the datagram, and whose type, header length, version
-/// and unused features are valid. From then on, every datagram between these two addresses is decoded, so that a
-/// malformed packet is reported rather than skipped. Datagrams of the ports given to [`Decoder::open`] are always
-/// decoded.
+/// Packets of the kernel profile are recognized by their IP protocol number. A UDP datagram is
+/// recognized as udp profile if it starts with a header whose ports equal the datagram's ports, and
+/// whose type, header length, version and unused features are valid. From then on, every datagram
+/// between these two addresses is decoded, so malformed packets are reported rather than skipped.
+/// Datagrams on the ports passed to [`Decoder::open`] are always decoded.
 ///
 /// The iteration ends after an error.
 pub struct Decoder {
@@ -31,7 +32,7 @@ pub struct Decoder {
     detector: UdpDetector,
     unsealer: Unsealer,
     rpcs: RpcTable,
-    /// Packets of the last record that the iterator has not returned yet.
+    /// Packets of the last record not yet returned by the iterator.
     ready: VecDeque<CapturedPacket>,
     /// Time of the first record, in nanoseconds since 1970.
     start: Option<i64>,
@@ -52,13 +53,13 @@ pub struct SkippedRecords {
 #[derive(Debug)]
 struct UdpDetector {
     ports: Vec<u16>,
-    /// Pairs of addresses, the lower one first, between which a valid header has been captured.
+    /// Pairs of addresses, lower first, with a valid header captured between them.
     flows: HashSet<(SocketAddr, SocketAddr)>,
 }
 
 impl Decoder {
-    /// Opens a capture and reads its beginning. Datagrams from and to `ports` are decoded even if they do not begin
-    /// with a valid header.
+    /// Opens a capture and reads its file header. Datagrams from and to `ports` are decoded even if
+    /// they do not start with a valid header.
     ///
     /// # Errors
     ///
@@ -76,7 +77,8 @@ impl Decoder {
         })
     }
 
-    /// Opens sealed packets with the secrets of a key log, if the capture has the handshakes that led to them.
+    /// Opens sealed packets with the secrets of a key log, if the capture contains their
+    /// handshakes.
     #[must_use]
     pub fn with_keys(mut self, keys: KeyLog) -> Self {
         self.unsealer = Unsealer::new(keys);
@@ -160,8 +162,8 @@ impl std::fmt::Debug for Decoder {
 }
 
 impl UdpDetector {
-    /// Returns whether a datagram belongs to the udp profile. A valid header marks its two addresses, so that later
-    /// datagrams between them are decoded too.
+    /// Returns whether a datagram belongs to the udp profile. A valid header marks its two
+    /// addresses, so that later datagrams between them are decoded too.
     fn observe(&mut self, datagram: &Datagram<'_>) -> bool {
         let Datagram { from, to, bytes, .. } = *datagram;
         if looks_like_header(bytes, from.port(), to.port()) {
@@ -227,7 +229,8 @@ fn packets(
     }
 }
 
-/// Returns a datagram as if it came from its sender's own port, if it is one of sprayed packets (`WIRE-36`).
+/// Rewrites the source port of a datagram of sprayed packets (`WIRE-36`) to its sender's own port;
+/// returns any other datagram unchanged.
 fn from_own_port<'a>(datagram: &Datagram<'a>) -> Datagram<'a> {
     let mut datagram = *datagram;
     if datagram.carrier == Encapsulation::Udp
@@ -277,7 +280,8 @@ fn udp_packets(unsealer: &mut Unsealer, datagram: &Datagram<'_>) -> Vec<Captured
     packets
 }
 
-/// Splits a datagram of `len` bytes, of which `bytes` were captured, into its packets, with their lengths.
+/// Splits a datagram of `len` bytes into its packets and their lengths; `bytes` are the captured
+/// part.
 fn split(bytes: &[u8], len: usize, (from_port, to_port): (u16, u16)) -> Vec<(&[u8], usize)> {
     let ends = if looks_like_header(bytes, from_port, to_port) {
         packet_ends(bytes, len, from_port, to_port)

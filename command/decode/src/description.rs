@@ -16,8 +16,9 @@ pub struct Description<'a> {
 }
 
 impl CapturedPacket {
-    /// Describes the packet: type, RPC and fields, anomalies in brackets, linked packets in parentheses. Example: `DATA
-    /// rpc 6 response 0..100 of 100 [complete] (request in 5, 41.0 µs before)`.
+    /// Describes the packet: type, RPC and fields, anomalies in brackets, linked packets in
+    /// parentheses. Example:
+    /// `DATA rpc 6 response 0..100 of 100 [complete] (request in 5, 41.0 µs before)`.
     #[must_use]
     pub fn describe(&self, links: Links) -> Description<'_> {
         Description { packet: self, links }
@@ -75,7 +76,7 @@ impl Description<'_> {
         body: &Body<'_>,
         data_len: u32,
     ) -> fmt::Result {
-        // Every valid packet has a note; the test of `None` avoids a panic.
+        // Every valid packet has a note; checking for `None` avoids a panic.
         let Some(note) = &self.packet.note else { return Ok(()) };
         match body {
             Body::Data(data, _) => {
@@ -108,7 +109,7 @@ impl Description<'_> {
         }
     }
 
-    /// Writes links only for packets that begin or end something, to keep lines short.
+    /// Writes links only for the first and last packets of an exchange, to keep lines short.
     fn write_links(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(note) = &self.packet.note else { return Ok(()) };
         let first_of_request = match &self.packet.content {
@@ -254,7 +255,7 @@ fn write_acks(f: &mut fmt::Formatter<'_>, list: &AckList) -> fmt::Result {
     Ok(())
 }
 
-/// Returns the name of a refusal, as `docs/spec/udp-profile.md` has it.
+/// Returns the name of a refusal, as in `docs/spec/udp-profile.md`.
 pub(crate) const fn refusal_name(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::Overloaded => "overloaded",

@@ -4,14 +4,15 @@ use std::io;
 
 use thiserror::Error;
 
-/// The reason for which decoding ended before the end of the capture. Packets returned before the error are valid.
+/// Reason that decoding ended before the end of the capture. Packets returned before the error are
+/// valid.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The file has no bytes.
     #[error("the file is empty, and a capture begins with a header")]
     Empty,
-    /// The file does not begin with a pcap or pcapng header.
+    /// The file does not start with a pcap or pcapng header.
     #[error("not a capture: the file begins with neither a pcap nor a pcapng header")]
     NotACapture,
     /// The file ends within a record: the capturing program was killed, or the disk was full.
@@ -22,7 +23,7 @@ pub enum Error {
         /// Number of complete records before it.
         records: u64,
     },
-    /// A field of the file is invalid or contradicts another one.
+    /// A field of the file is invalid or contradicts another field.
     #[error("the capture is damaged at byte {at}, after {records} records: {problem}")]
     Damaged {
         /// Offset in the file of the damaged block.

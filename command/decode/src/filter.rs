@@ -8,18 +8,18 @@ use thiserror::Error;
 
 use crate::packet::{CapturedPacket, Content};
 
-/// Packet type, as filters and summaries name it.
+/// Packet type, with the name that filters and summaries use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PacketType {
     /// A valid packet of this Homa type.
     Kind(Kind),
     /// An ICMP error about a Homa packet.
     Icmp,
-    /// A sealed packet, or one of a handshake.
+    /// A sealed packet, or a handshake packet.
     Sealed,
     /// A packet that violates the wire format.
     Malformed,
-    /// A packet of which the capture contains too little to decode it.
+    /// A packet cut too short by the capture to be decoded.
     Truncated,
 }
 
@@ -31,7 +31,7 @@ pub struct UnknownPacketType {
 }
 
 impl PacketType {
-    /// Returns all types, in the order in which summaries list them.
+    /// Returns all types, in the order of summaries.
     pub fn all() -> impl Iterator<Item = Self> {
         let others = [Self::Sealed, Self::Icmp, Self::Malformed, Self::Truncated];
         Kind::ALL.into_iter().map(Self::Kind).chain(others)
@@ -79,7 +79,8 @@ impl FromStr for PacketType {
 /// Packet filter: a packet matches if it matches every list that is not empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketFilter {
-    /// Ids of RPCs, as client or server write them. A packet that acknowledges one of these RPCs matches too.
+    /// Ids of RPCs, as written by client or server. A packet that acknowledges one of these RPCs
+    /// matches too.
     pub rpcs: Vec<u64>,
     /// Packet types.
     pub types: Vec<PacketType>,

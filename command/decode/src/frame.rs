@@ -6,7 +6,8 @@ use etherparse::{EtherType, LaxSlicedPacket};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnknownLink(pub i32);
 
-/// IP and transport headers, as far as they were captured; `None` if the frame is not IP or is too short.
+/// IP and transport headers, as far as they were captured; `None` if the frame is not IP or is too
+/// short.
 pub(crate) type Sliced<'a> = Option<LaxSlicedPacket<'a>>;
 
 /// Numbers of link types, from <https://www.tcpdump.org/linktypes.html>.
@@ -46,7 +47,8 @@ fn from_ip(data: &[u8]) -> Sliced<'_> {
     LaxSlicedPacket::from_ip(data).ok()
 }
 
-/// Parses a packet behind a header of `header` bytes, which contains the EtherType at offset `type_at`.
+/// Parses a packet behind a header of `header` bytes, which contains the EtherType at offset
+/// `type_at`.
 fn cooked(data: &[u8], type_at: usize, header: usize) -> Sliced<'_> {
     let &[high, low] = data.get(type_at..type_at + 2)? else { return None };
     let ether_type = EtherType(u16::from_be_bytes([high, low]));

@@ -11,9 +11,9 @@ use crate::rpc::CapturedRpc;
 
 /// Returns a packet as a JSON object.
 ///
-/// Ids of RPCs are strings, since they have 64 bits and many JSON readers keep only 53. Fields that are unknown, or do
-/// not apply to the type, are absent. Times are in microseconds, except for `time_s`: seconds since the first record of
-/// the capture.
+/// RPC ids are strings: they have 64 bits, and many JSON readers preserve only 53. Unknown fields
+/// and fields that do not apply to the type are omitted. Times are in microseconds, except for
+/// `time_s`: seconds since the first record of the capture.
 #[must_use]
 pub fn packet(packet: &CapturedPacket, links: Links) -> Value {
     let mut object = Map::new();
@@ -200,7 +200,7 @@ fn add_links(links: Links, object: &mut Map<String, Value>) {
     }
 }
 
-/// Returns an RPC as a JSON object. `null` marks what the capture does not contain.
+/// Returns an RPC as a JSON object. `null` marks values missing from the capture.
 #[must_use]
 pub fn rpc(rpc: &CapturedRpc) -> Value {
     let number = |found: Option<(u64, i64)>| found.map(|(number, _)| number);

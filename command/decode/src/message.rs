@@ -1,4 +1,4 @@
-//! Message reassembly bookkeeping: which bytes of a message a capture contains.
+//! Message reassembly bookkeeping: tracks the bytes of a message that a capture contains.
 
 use std::ops::Range;
 
@@ -26,8 +26,8 @@ impl MessageKind {
 
 /// A request or a response, as far as the capture contains it.
 ///
-/// "Seen" bytes passed the point of capture. They may have been lost behind it, and bytes lost before it are never
-/// seen.
+/// "Seen" bytes passed the point of capture. They may have been lost after it; bytes lost before it
+/// are never seen.
 #[derive(Clone, Debug, Default)]
 pub struct CapturedMessage {
     /// Message length in bytes, from its first DATA packet.
@@ -38,7 +38,8 @@ pub struct CapturedMessage {
     pub complete: Option<(u64, i64)>,
     /// Number and time of the last RESEND for the message.
     pub last_resend: Option<(u64, i64)>,
-    /// Offset up to which the sender may transmit: unscheduled, granted or requested by RESEND.
+    /// Transmission limit of the sender, as an offset: unscheduled, granted or requested by
+    /// RESEND.
     pub limit: u64,
     /// Number of DATA packets, retransmissions included.
     pub packets: u64,
@@ -60,7 +61,7 @@ pub(crate) struct RangeEffect {
     pub repeated: u64,
     /// Number of bytes between the highest byte seen so far and this range.
     pub gap: u64,
-    /// Distance from the limit to the start of the range, if it begins at or beyond the limit.
+    /// Distance from the limit to the start of the range, if it starts at or beyond the limit.
     pub beyond: Option<u64>,
     /// Whether this range completes the message for the first time.
     pub completes: bool,
@@ -93,14 +94,14 @@ impl CapturedMessage {
         RangeEffect { repeated, gap, beyond, completes }
     }
 
-    /// Records the packet of an empty message, which is all of it and needs no grant.
+    /// Records the packet of an empty message, which completes the message and needs no grant.
     fn add_empty(&mut self, number: u64, time: i64) -> RangeEffect {
         let completes = self.complete.is_none();
         self.complete = self.complete.or(Some((number, time)));
         RangeEffect { completes, ..RangeEffect::default() }
     }
 
-    /// Raises the offset up to which the sender may transmit. Returns the number of bytes that this adds.
+    /// Raises the sender's transmission limit to an offset. Returns the number of bytes added.
     pub(crate) fn raise_limit(&mut self, limit: u64) -> u64 {
         let limit = self.length.map_or(limit, |length| limit.min(length.into()));
         let new = limit.saturating_sub(self.limit);

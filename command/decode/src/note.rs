@@ -1,4 +1,5 @@
-//! Notes and links: what earlier packets reveal about a packet, and the packets to which it is linked.
+//! Notes and links: facts about a packet derived from earlier packets, and references to related
+//! packets.
 
 use crate::message::MessageKind;
 
@@ -6,14 +7,14 @@ use crate::message::MessageKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RpcIndex(pub usize);
 
-/// What earlier packets reveal about a packet.
+/// Facts about a packet derived from earlier packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Note {
     /// The packet's RPC.
     pub rpc: RpcIndex,
-    /// The message to which the packet refers.
+    /// The message that the packet refers to.
     pub message_kind: MessageKind,
-    /// Length of that message in bytes, if it is known.
+    /// Length of that message in bytes, if known.
     pub length: Option<u32>,
     /// DATA: bytes of the message seen so far, this packet included.
     pub seen: u64,
@@ -21,15 +22,18 @@ pub struct Note {
     pub repeated: u64,
     /// DATA: bytes not seen between the highest byte seen so far and this packet.
     pub gap: u64,
-    /// DATA: distance from the sender's limit to the start of this packet, if it begins at or beyond the limit.
+    /// DATA: distance from the sender's limit to the start of this packet, if it starts at or
+    /// beyond the limit.
     pub beyond: Option<u64>,
-    /// DATA: a different message length, from earlier packets. The other fields are then without information.
+    /// DATA: a different message length, from earlier packets. The other fields are then
+    /// meaningless.
     pub length_was: Option<u32>,
     /// DATA: whether this packet completes the message for the first time.
     pub completes: bool,
     /// The first DATA packet of a response: nanoseconds since the first packet of the request.
     pub response_time: Option<i64>,
-    /// The DATA packet that completes a response: nanoseconds since the first packet of the request.
+    /// The DATA packet that completes a response: nanoseconds since the first packet of the
+    /// request.
     pub completion_time: Option<i64>,
     /// Retransmitted DATA: number of the last RESEND for the message, and nanoseconds since then.
     pub resend: Option<(u64, i64)>,
@@ -37,18 +41,18 @@ pub struct Note {
     pub granted: u64,
 }
 
-/// Record numbers of the packets to which a packet is linked.
+/// Record numbers of the packets linked to a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     /// First packet of the request.
     pub request: Option<u64>,
     /// First packet of the response.
     pub response: Option<u64>,
-    /// Packet that completes the message to which the packet refers.
+    /// Packet that completes the message that the packet refers to.
     pub complete: Option<u64>,
     /// Packet that acknowledges the RPC.
     pub acked: Option<u64>,
-    /// Packet by which the server refuses the RPC or declares it finished.
+    /// Server packet that refuses the RPC or declares it finished.
     pub refused: Option<u64>,
     /// ICMP error about the RPC.
     pub unreachable: Option<u64>,

@@ -1,25 +1,28 @@
-//! Merged packets: finds the boundaries of packets that are in one datagram.
+//! Merged packets: finds the packet boundaries within one datagram.
 //!
-//! Packets of equal size that are sent in one call (UDP_SEGMENT) or received in one call (UDP_GRO) appear as one
-//! datagram in a capture taken on the host: always on the loopback interface, elsewhere if the interface implements the
-//! offload. No field contains their size. Since each packet begins with a header that has the same ports, the size is
-//! the smallest number whose multiples are all offsets of such a header.
+//! Equal-sized packets sent in one call (UDP_SEGMENT) or received in one call (UDP_GRO) appear as
+//! one datagram in a capture taken on the host: always on the loopback interface, elsewhere if the
+//! interface implements the offload. No field contains their size. Each packet starts with a header
+//! that has the same ports, so the size is the smallest number whose multiples are all offsets of
+//! such a header.
 //!
-//! Within one of these, several packets may follow each other (`WIRE-29`): each says where it ends.
+//! Each segment may hold several consecutive packets (`WIRE-29`); the header of each packet
+//! determines its end.
 
 use apus_wire::{
     Features, Flags, HEADER_LEN, Kind, SEALED_VERSION, SealKind, UDP_VERSION, announced_len,
     is_sealed,
 };
 
-/// The features that may be in the low nibble of byte 12.
+/// Features permitted in the low nibble of byte 12.
 const FEATURES: u8 = Features::OURS.bits() as u8;
 const SPRAYABLE: u8 = Features::SPRAYABLE.bits() as u8;
 const SPRAYED: u8 = Features::SPRAYED.bits() as u8;
 const LONG_SESSIONS: u8 = Features::LONG_SESSIONS.bits() as u8;
 
-/// Returns whether these bytes are a valid header of the udp profile with these ports (`WIRE-2`, `WIRE-4`, `WIRE-20`).
-/// The features have two bits: the others tell headers from payload (`WIRE-31`), but for the marks of `WIRE-36`.
+/// Returns whether these bytes are a valid header of the udp profile with these ports (`WIRE-2`,
+/// `WIRE-4`, `WIRE-20`). Features occupy two bits; apart from the marks of `WIRE-36`, the remaining
+/// bits distinguish headers from payload (`WIRE-31`).
 pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> bool {
     let Some(header) = bytes.get(..HEADER_LEN) else { return false };
     let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -35,7 +38,7 @@ pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> b
         Some(_) => (5 << 4, 0),
         None => return false,
     };
-    // WIRE-33: the upper part of a session takes the second place of the features.
+    // WIRE-33: the upper part of a session occupies the second features field.
     let is_long =
         header[12] & LONG_SESSIONS != 0 && Flags::from_bits(header[13]).contains(Flags::SESSION);
     u16_at(0) == from_port
@@ -45,7 +48,8 @@ pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> b
         && (is_long || header[18] == 0)
 }
 
-/// Returns where the packets end in a datagram of `len` bytes. `bytes` are its captured bytes and begin with a header.
+/// Returns the end offsets of the packets in a datagram of `len` bytes. `bytes` are its captured
+/// bytes and start with a header.
 pub(crate) fn packet_ends(bytes: &[u8], len: usize, from_port: u16, to_port: u16) -> Vec<usize> {
     let size = segment_size(bytes, len, from_port, to_port);
     let mut ends = Vec::new();
@@ -65,8 +69,8 @@ pub(crate) fn packet_ends(bytes: &[u8], len: usize, from_port: u16, to_port: u16
     ends
 }
 
-/// Returns the size of all packets but the last in a datagram of `len` bytes. `bytes` are its captured bytes and begin
-/// with a header. Returns `len` if the datagram is a single packet.
+/// Returns the size of all packets but the last in a datagram of `len` bytes. `bytes` are its
+/// captured bytes and start with a header. Returns `len` if the datagram is a single packet.
 fn segment_size(bytes: &[u8], len: usize, from_port: u16, to_port: u16) -> usize {
     let ports = &bytes[..4];
     let matches = |size: usize| {

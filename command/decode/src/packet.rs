@@ -14,16 +14,16 @@ use crate::note::Note;
 pub struct CapturedPacket {
     /// Number of the capture record, starting at 1, as Wireshark counts.
     pub number: u64,
-    /// Position of the packet in its datagram, starting at 1, and number of packets in the datagram. Offload merges
-    /// packets.
+    /// Position of the packet in its datagram, starting at 1, and number of packets in the
+    /// datagram. Offload merges packets.
     pub part: (usize, usize),
     /// Capture time in nanoseconds since 1970.
     pub time: i64,
     /// Nanoseconds since the first record of the capture.
     pub since_start: i64,
-    /// Address and Homa port of the sender. In the udp profile the port is that of the datagram.
+    /// Address and Homa port of the sender. In the udp profile it is the port of the datagram.
     pub from: SocketAddr,
-    /// Address and Homa port of the receiver. In the udp profile the port is that of the datagram.
+    /// Address and Homa port of the receiver. In the udp profile it is the port of the datagram.
     pub to: SocketAddr,
     /// IPv4's TOS or IPv6's traffic class.
     pub class: u8,
@@ -31,11 +31,12 @@ pub struct CapturedPacket {
     pub profile: Profile,
     /// Length on the network in bytes, without IP and UDP headers.
     pub len: usize,
-    /// Packet number under which it was sealed, if it was opened with a key log. Packets of one datagram have one.
+    /// Packet number used for sealing, if the packet was opened with a key log. Packets of one
+    /// datagram share it.
     pub sealed_as: Option<u64>,
     /// Decoded content.
     pub content: Content,
-    /// What earlier packets reveal about this one; `None` if it belongs to no RPC.
+    /// Facts derived from earlier packets; `None` if this packet belongs to no RPC.
     pub note: Option<Note>,
 }
 
@@ -51,7 +52,7 @@ pub enum Content {
         /// Payload length in bytes; 0 in control packets.
         data_len: u32,
     },
-    /// A packet of version 2 (SEAL-1), of which only the header can be read.
+    /// A packet of version 2 (SEAL-1); only its header is readable.
     Sealed {
         /// Readable part of the header.
         sealed: SealedHeader,
@@ -84,7 +85,7 @@ pub enum Content {
 pub enum Verdict {
     /// The RPC is finished; the server will not execute it (again).
     Finished,
-    /// The server refuses the request, for this reason.
+    /// The server refuses the request for this reason.
     Refused(Refusal),
 }
 
@@ -100,7 +101,7 @@ pub struct QuotedPacket {
 }
 
 impl Content {
-    /// Parses a packet of `len` bytes of which `bytes` were captured.
+    /// Parses a packet of `len` bytes; `bytes` are the captured part.
     pub(crate) fn parse(profile: Profile, bytes: &[u8], len: usize) -> Self {
         let header = raw_header(bytes);
         if let (Profile::Udp, Some(sealed), Some(header)) =
@@ -112,7 +113,8 @@ impl Content {
         if bytes.len() >= len {
             return Self::from_parsed(parsed, header);
         }
-        // The rest was not captured. For DATA it is payload, which is not decoded and can be replaced by zeros.
+        // The rest was not captured. For DATA it is payload, which is not decoded and can be
+        // replaced by zeros.
         match parsed {
             Err(ParseError::TooShort { need, .. }) if need <= len => Self::Truncated { header },
             Ok(WirePacket { body: Body::Data(..), .. })
@@ -142,7 +144,8 @@ impl Content {
     }
 }
 
-/// Returns the wire value of the type, and the RPC id, which have the same place in every packet.
+/// Returns the wire value of the type, and the RPC id, which are at the same offsets in every
+/// packet.
 pub(crate) fn raw_header(bytes: &[u8]) -> Option<(u8, SenderId)> {
     let header = bytes.get(..HEADER_LEN)?;
     let id: [u8; 8] = header[20..28].try_into().expect("eight bytes");
@@ -173,8 +176,8 @@ fn without_data(body: Body<'_>) -> (Body<'static>, u32) {
 }
 
 impl CapturedPacket {
-    /// Returns the Homa type; `None` if it is unknown or was not captured. For an ICMP error, this is the type of the
-    /// quoted packet.
+    /// Returns the Homa type; `None` if it is unknown or was not captured. For an ICMP error,
+    /// returns the type of the quoted packet.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         match &self.content {
@@ -188,7 +191,7 @@ impl CapturedPacket {
         }
     }
 
-    /// Returns the RPC's id as the sender writes it, if it was captured.
+    /// Returns the RPC's id as written by the sender, if captured.
     #[must_use]
     pub fn sender_id(&self) -> Option<SenderId> {
         match &self.content {
@@ -202,7 +205,8 @@ impl CapturedPacket {
         }
     }
 
-    /// Returns the acknowledgements in the packet: the one in a DATA packet, or the entries of an ACK packet.
+    /// Returns the acknowledgements in the packet: the single acknowledgement of a DATA packet, or
+    /// the entries of an ACK packet.
     pub fn acks(&self) -> impl Iterator<Item = Ack> + '_ {
         let body = match &self.content {
             Content::Whole { body, .. } => Some(body),
@@ -219,7 +223,7 @@ impl CapturedPacket {
         carried.into_iter().chain(listed.into_iter().flatten())
     }
 
-    /// Returns sender and receiver as text: with ports, except for ICMP errors, which have none.
+    /// Returns sender and receiver as text, with ports except for ICMP errors, which lack them.
     #[must_use]
     pub fn addresses(&self) -> (String, String) {
         match self.content {
@@ -243,10 +247,11 @@ impl CapturedPacket {
         }
     }
 
-    /// Returns whether the packet is marked as one that left from another port than its sender's (`WIRE-36`).
+    /// Returns whether the packet is marked as sent from a port other than its sender's
+    /// (`WIRE-36`).
     #[must_use]
     pub fn is_sprayed(&self) -> bool {
-        // The mark is one only where the header has room for it: beside a session of 48 bits.
+        // The bit is a mark only where the header has room for it: together with a 48-bit session.
         let mark = Features::SPRAYED.with(Features::LONG_SESSIONS);
         match &self.content {
             Content::Whole { header, body: Body::Data(..), .. } => {
@@ -268,7 +273,8 @@ impl CapturedPacket {
         self.flags().contains(Flags::FINISHED).then_some(Verdict::Finished)
     }
 
-    /// Returns the room for unscheduled bytes that a CUTOFFS packet of the udp profile states (`WIRE-28`).
+    /// Returns the room for unscheduled bytes that a CUTOFFS packet of the udp profile states
+    /// (`WIRE-28`).
     #[must_use]
     pub fn stated_room(&self) -> Option<u32> {
         let Content::Whole { header, body: Body::Cutoffs(_), .. } = &self.content else {

@@ -1,4 +1,4 @@
-//! RPC table of a capture: relates each packet to its RPC and to earlier packets of it.
+//! RPC table of a capture: links each packet to its RPC and to earlier packets of that RPC.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use crate::packet::{CapturedPacket, Content};
 /// An RPC, as far as the capture contains it.
 #[derive(Clone, Debug)]
 pub struct CapturedRpc {
-    /// Even id, which client and server share.
+    /// Even id, shared by client and server.
     pub id: u64,
     /// Wire profile of its packets.
     pub profile: Profile,
@@ -28,7 +28,7 @@ pub struct CapturedRpc {
     pub packets: u64,
     /// Number and time of the first packet that acknowledges the RPC.
     pub acked: Option<(u64, i64)>,
-    /// Number and time of the packet by which the server refused the RPC or declared it finished.
+    /// Number and time of the server packet that refused the RPC or declared it finished.
     pub refused: Option<(u64, i64)>,
     /// Number and time of the last RPC_UNKNOWN without a final answer.
     pub unknown: Option<(u64, i64)>,
@@ -37,8 +37,8 @@ pub struct CapturedRpc {
 }
 
 impl CapturedRpc {
-    /// Returns the links of packet number `itself`, which refers to the message `message_kind`. A packet is not linked to
-    /// itself.
+    /// Returns the links of packet number `itself`, which refers to the message `message_kind`. A
+    /// packet is not linked to itself.
     #[must_use]
     pub fn links(&self, message_kind: MessageKind, itself: u64) -> Links {
         let other = |found: Option<(u64, i64)>| {
@@ -70,13 +70,15 @@ impl CapturedRpc {
         }
     }
 
-    /// Returns the nanoseconds from the first packet of the request to the first packet of the response.
+    /// Returns the nanoseconds from the first packet of the request to the first packet of the
+    /// response.
     #[must_use]
     pub fn response_time(&self) -> Option<i64> {
         Some(self.response.first?.1.saturating_sub(self.request.first?.1))
     }
 
-    /// Returns the nanoseconds from the first packet of the request to the packet that completes the response.
+    /// Returns the nanoseconds from the first packet of the request to the packet that completes
+    /// the response.
     #[must_use]
     pub fn completion_time(&self) -> Option<i64> {
         Some(self.response.complete?.1.saturating_sub(self.request.first?.1))
@@ -207,7 +209,7 @@ impl RpcTable {
         self.rpc_between(packet.profile, packet.from, packet.to, sender, id)
     }
 
-    /// Returns the RPC with id `id` between these addresses; creates it if there is none.
+    /// Returns the RPC with id `id` between these addresses, creating it if necessary.
     fn rpc_between(
         &mut self,
         profile: Profile,
@@ -229,8 +231,8 @@ impl RpcTable {
     }
 }
 
-/// Returns the message to which a packet refers: DATA belongs to the message that its sender transmits, every other
-/// type to the message that its sender receives.
+/// Returns the message that a packet refers to: DATA belongs to the message transmitted by its
+/// sender, every other type to the message received by its sender.
 const fn message_kind_of(sender: Role, is_data: bool) -> MessageKind {
     match (sender, is_data) {
         (Role::Client, true) | (Role::Server, false) => MessageKind::Request,

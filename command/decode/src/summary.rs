@@ -66,7 +66,8 @@ impl Summary {
         self.types.values().map(|each| each.packets).sum()
     }
 
-    /// Returns the number of sealed packets that were not opened; those of handshakes are not counted.
+    /// Returns the number of sealed packets that were not opened; handshake packets are not
+    /// counted.
     #[must_use]
     pub const fn unopened(&self) -> u64 {
         self.unopened
@@ -78,13 +79,13 @@ impl Summary {
         self.profiles[usize::from(profile == Profile::Udp)]
     }
 
-    /// Returns the nanoseconds from the first packet to the last one.
+    /// Returns the nanoseconds from the first packet to the last.
     #[must_use]
     pub fn span(&self) -> i64 {
         self.span.map_or(0, |(first, last)| last.saturating_sub(first))
     }
 
-    /// Returns the totals by type, without types that do not occur.
+    /// Returns the totals by type; types that do not occur are omitted.
     pub fn types(&self) -> impl Iterator<Item = (PacketType, TypeCounts)> + '_ {
         self.types.iter().map(|(name, of_type)| (*name, *of_type))
     }
@@ -94,8 +95,8 @@ impl Summary {
         self.rpcs.iter().filter_map(|index| all.get(index.0))
     }
 
-    /// Returns percentiles of the times from the first packet of the request to the end of the response; `None` if no
-    /// RPC is complete.
+    /// Returns percentiles of the times from the first packet of the request to the end of the
+    /// response; `None` if no RPC is complete.
     #[must_use]
     pub fn completion_times(&self, all: &[CapturedRpc]) -> Option<CompletionTimes> {
         let mut times: Vec<i64> = self.rpcs(all).filter_map(CapturedRpc::completion_time).collect();

@@ -1,7 +1,7 @@
-//! Checks and settings for the host on which apus runs.
+//! Checks and settings for a host that runs apus.
 //!
-//! [`doctor`] examines the host and the path to a peer, and explains what to change. [`tune`] compares settings by
-//! measurement, and writes a configuration file with the evidence.
+//! [`doctor`] examines the host and the path to a peer, and explains the necessary changes.
+//! [`tune`] compares settings by measurement, and writes a configuration file with the evidence.
 
 #![forbid(unsafe_code)]
 

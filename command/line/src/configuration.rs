@@ -10,7 +10,8 @@ use crate::failure::Failure;
 /// A file with an endpoint's settings.
 #[derive(Debug, Args)]
 pub struct Configuration {
-    /// Use the settings of this file, which `apus tune` writes; docs/configuration.md explains its keys
+    /// Use the settings of this file, which `apus tune` writes; docs/configuration.md explains its
+    /// keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -6,13 +6,14 @@ use apus_report::output_file::OutputFile;
 
 use crate::failure::Failure;
 
-/// A file for a result. Before the work starts a test shows that it can be written, so that no result is lost at the
-/// end. A command that ends without a result, by an error or by Ctrl-C, leaves the file as it was.
+/// A file for a result. It is tested for writability before the work starts, so that no result is
+/// lost at the end. A command that ends without a result, by an error or by Ctrl-C, leaves the file
+/// unchanged.
 #[derive(Debug)]
 pub struct Destination(OutputFile);
 
 impl Destination {
-    /// Checks that the file given for `argument` can be written.
+    /// Checks that the file given for `argument` is writable.
     ///
     /// # Errors
     ///
@@ -24,7 +25,7 @@ impl Destination {
         })
     }
 
-    /// Writes the result, in place of the previous content.
+    /// Writes the result, replacing the previous content.
     ///
     /// # Errors
     ///

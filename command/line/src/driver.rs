@@ -13,16 +13,17 @@ pub enum Driver {
     /// UDP datagrams: no privileges
     #[default]
     Udp,
-    /// IP packets of protocol 146, as the Linux kernel's Homa module sends them: takes the capability CAP_NET_RAW;
-    /// messages of at most 1000000 bytes, nothing through shared memory
+    /// IP packets of protocol 146, as the Linux kernel's Homa module sends them: takes the
+    /// capability CAP_NET_RAW; messages of at most 1000000 bytes, nothing through shared memory
     Raw,
 }
 
-/// Longest message over raw IP, in bytes. Source: the kernel module's limit, docs/spec/parameters.md.
+/// Longest message over raw IP, in bytes. Source: the kernel module's limit,
+/// docs/spec/parameters.md.
 const MAX_RAW_MESSAGE: usize = 1_000_000;
 
 impl Driver {
-    /// Returns the settings of an endpoint that listens on `bind` or calls from it.
+    /// Returns the settings of an endpoint bound to `bind`, for listening or for calls.
     pub fn apply(self, builder: EndpointBuilder, bind: SocketAddr) -> EndpointBuilder {
         match self {
             Self::Udp => builder,
@@ -30,8 +31,8 @@ impl Driver {
         }
     }
 
-    /// Returns the address that a client binds to call one of `services`, and the services that it can reach. Over raw
-    /// IP an endpoint speaks either IPv4 or IPv6; IPv4 is preferred.
+    /// Returns a client's bind address for calls to one of `services`, and the services reachable
+    /// from it. Over raw IP an endpoint speaks either IPv4 or IPv6; IPv4 is preferred.
     pub fn client_binding(self, mut services: Vec<SocketAddr>) -> (SocketAddr, Vec<SocketAddr>) {
         let any_v6 = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
         if self == Self::Udp || services.iter().all(SocketAddr::is_ipv6) {
@@ -41,7 +42,8 @@ impl Driver {
         (SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), services)
     }
 
-    /// Checks that the driver carries messages of `size` bytes; `argument` gives the size.
+    /// Checks that the driver carries messages of `size` bytes; `argument` is the argument that
+    /// sets the size.
     ///
     /// # Errors
     ///
@@ -63,7 +65,8 @@ impl Driver {
     }
 }
 
-/// Returns the failure of opening an endpoint. `advice` is added unless the error says what to do.
+/// Returns the failure of opening an endpoint. `advice` is added unless the error itself contains a
+/// remedy.
 pub fn bind_failure(error: &BindError, advice: &str) -> Failure {
     match error {
         BindError::OpenRaw(RawOpenError::NotPermitted { .. }) => Failure::Work(error.to_string()),

@@ -1,4 +1,5 @@
-//! Exit status: prints a failure on standard error and maps it to 0, 1, 2, or the status of a finding.
+//! Exit status: prints a failure on standard error and maps it to 0, 1, 2, or the status of a
+//! finding.
 
 use std::process::ExitCode;
 
@@ -10,7 +11,8 @@ use crate::output;
 /// Exit status for wrong arguments.
 const WRONG_ARGUMENTS: u8 = 2;
 
-/// Prints what happened on standard error and returns the exit status. `example` is an invocation that would be right.
+/// Prints the failure on standard error and returns the exit status. `example` is a valid
+/// invocation.
 pub fn report(failure: Failure, example: Option<String>) -> ExitCode {
     match failure {
         Failure::ReaderGone => ExitCode::SUCCESS,
@@ -31,7 +33,7 @@ pub fn report(failure: Failure, example: Option<String>) -> ExitCode {
     }
 }
 
-/// Prints what is wrong with the arguments, and an invocation that would be right.
+/// Prints the fault in the arguments, and a valid invocation.
 fn report_arguments(error: &clap::Error, example: Option<String>) -> ExitCode {
     print(error);
     // Without arguments clap prints the help, which has its own examples.

@@ -1,4 +1,4 @@
-//! Experiments: a command that runs one and shows its findings.
+//! Experiments: a command that runs an experiment and shows its findings.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,9 @@ use crate::failure::Failure;
 use crate::files::{Files, OpenFiles};
 use crate::output;
 
-// The options of an experiment, and where its findings go. The experiment explains the command, so neither this type
-// nor `Results` has a documentation comment, which would replace that explanation.
+// The options of an experiment, and where its findings go. The experiment explains the command, so
+// neither this type nor `Results` has a documentation comment, which would replace that
+// explanation.
 #[derive(Debug, Args)]
 #[allow(missing_docs, reason = "it would replace the experiment's explanation")]
 pub struct ExperimentArguments<E: Args> {
@@ -101,7 +102,8 @@ impl OpenResults {
 ///
 /// # Errors
 ///
-/// [`Failure::Found`] if the question of the experiment was not answered, or promises were broken (member `broken`).
+/// [`Failure::Found`] if the question of the experiment was not answered, or promises were broken
+/// (member `broken`).
 pub fn answered(findings: &Findings) -> Result<(), Failure> {
     let missing: Vec<&str> = findings.outcome.missing().collect();
     if !missing.is_empty() {
@@ -121,7 +123,8 @@ pub fn print(findings: &Findings, json: bool) -> Result<(), Failure> {
     if json { output::line(&findings.outcome.json()) } else { output::write(findings.to_string()) }
 }
 
-/// Returns the path of a file of comma-separated values: `path` for the runs, and names derived from it for the others.
+/// Returns the path of a file of comma-separated values: `path` for the runs, and names derived
+/// from it for the others.
 fn beside(path: &Path, name: &str) -> PathBuf {
     if name == "runs.csv" {
         return path.to_owned();

@@ -15,8 +15,8 @@ pub struct Files {
     /// Write a page with charts, which needs nothing else
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the charts alone into this directory, as SVG files; it is made if it is missing. A path that ends in .svg is
-    /// a file for the first chart
+    /// Write the charts alone into this directory, as SVG files; it is made if it is missing. A
+    /// path that ends in .svg is a file for the first chart
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
 }
@@ -28,7 +28,7 @@ pub struct OpenFiles {
     svg: Option<Charts>,
 }
 
-/// Where charts go.
+/// Destination of charts.
 #[derive(Debug)]
 enum Charts {
     /// All of them, into a directory.
@@ -68,11 +68,11 @@ impl Charts {
 }
 
 impl Files {
-    /// Checks before the work that everything can be written, and creates the directory.
+    /// Checks before the work that all files are writable, and creates the directory.
     ///
     /// # Errors
     ///
-    /// [`Failure::Argument`] if something cannot be written.
+    /// [`Failure::Argument`] if a file is not writable.
     pub fn open(&self) -> Result<OpenFiles, Failure> {
         let html = self.html.as_ref().map(|path| Destination::open("--html", path)).transpose()?;
         let svg = self.svg.as_deref().map(Charts::open).transpose()?;
@@ -81,7 +81,7 @@ impl Files {
 }
 
 impl OpenFiles {
-    /// Writes the files that were requested: the page, and each chart, which `svg` returns as its file name and
+    /// Writes the requested files: the page, and each chart; `svg` returns a chart's file name and
     /// content.
     ///
     /// # Errors

@@ -26,7 +26,8 @@ pub struct ManArguments {
     directory: Option<PathBuf>,
 }
 
-/// Returns the definitions with the help of `completions` and `man`, which names the program.
+/// Returns the definitions with the help texts of `completions` and `man`, which contain the
+/// program's name.
 #[must_use]
 pub fn describe(definitions: Command) -> Command {
     let program = definitions.get_name().to_owned();

@@ -6,16 +6,17 @@
 //!   exit                  prints failures on standard error, and returns the exit status
 //!   experiment            a command that runs an experiment and shows its findings
 //!   configuration, driver, files
-//!                         arguments that commands of both programs have
+//!                         arguments shared by commands of both programs
 //!   output, destination   standard output, and files for results
 //!   program               starts a program of the other package
-//!   signals               the end of commands that run until they are interrupted
-//!   failure               reasons for which a command has no result
+//!   signals               interruption of commands that otherwise run forever
+//!   failure               reasons for a command to end without a result
 //!   testing               helpers for the tests of both programs
 //! ```
 //!
-//! People read tables, programs read `--json`: one object on standard output. Everything else goes to standard error.
-//! The exit status is 0 if the command succeeded, 1 if it failed, and 2 if the arguments are wrong.
+//! People read tables, programs read `--json`: one object on standard output. Everything else goes
+//! to standard error. The exit status is 0 if the command succeeded, 1 if it failed, and 2 if the
+//! arguments are wrong.
 
 #![forbid(unsafe_code)]
 

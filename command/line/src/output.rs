@@ -8,8 +8,8 @@ use crate::failure::Failure;
 ///
 /// # Errors
 ///
-/// [`Failure::ReaderGone`] if the reader has closed its end, as `head` does after its last line; [`Failure::Work`] if
-/// the write fails for another reason, such as a full disk.
+/// [`Failure::ReaderGone`] if the reader has closed its end, as `head` does after its last line;
+/// [`Failure::Work`] if the write fails for another reason, such as a full disk.
 pub fn write(text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout_result(stdout.write_all(text.as_ref()).and_then(|()| stdout.flush()))

@@ -8,8 +8,8 @@ use apus_measure::program;
 
 use crate::failure::Failure;
 
-/// Replaces this process with another program of apus, next to this one or in PATH. Returns only if that fails; `remedy`
-/// says how to get the program.
+/// Replaces this process with another program of apus, next to this program or in PATH. Returns
+/// only on failure; `remedy` explains how to obtain the program.
 #[must_use]
 pub fn replace_with(name: &str, arguments: &[OsString], remedy: &str) -> Failure {
     let Some(program) = program::beside(name) else {

@@ -16,7 +16,8 @@ use signal_hook::iterator::Signals;
 pub fn on_first(notify: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let signalled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // The order of registration matters: at the first signal the conditional shutdown must still see `false`.
+        // The order of registration matters: at the first signal the conditional shutdown must
+        // still see `false`.
         signal_hook::flag::register_conditional_shutdown(signal, 1, signalled.clone())?;
         signal_hook::flag::register(signal, signalled.clone())?;
     }

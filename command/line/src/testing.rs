@@ -12,12 +12,13 @@ use serde_json::Value;
 use crate::definitions::examples;
 use crate::failure::Failure;
 
-/// Checks that the definitions of a program fit each other, and that each command and argument has a help text and valid
-/// examples. The first example is printed when the arguments are wrong, so it must parse.
+/// Checks that the definitions of a program are consistent, and that each command and argument has
+/// a help text and valid examples. The first example is printed when the arguments are wrong, so
+/// it must parse.
 ///
 /// # Panics
 ///
-/// One of them does not.
+/// A definition is inconsistent, or a help text or valid example is missing.
 pub fn check_definitions<T>(
     definitions: &clap::Command,
     parse: impl Fn(Vec<OsString>) -> Result<T, Failure>,
@@ -49,7 +50,7 @@ pub fn check_definitions<T>(
 ///
 /// # Panics
 ///
-/// It is something else.
+/// Standard output is not one JSON object.
 #[must_use]
 pub fn object(output: &Output) -> Value {
     let text = text(&output.stdout);
@@ -66,7 +67,8 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Returns a PATH on which a script replaces a program of the system. The script is written to `folder`.
+/// Returns a PATH with a script that replaces a program of the system. The script is written to
+/// `folder`.
 ///
 /// # Panics
 ///
@@ -75,8 +77,9 @@ pub fn text(bytes: &[u8]) -> String {
 pub fn with_fake(folder: &Path, program: &str, script: &str) -> String {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).unwrap();
-    // A separate process writes the script. A file cannot be executed while any process has it open for writing, and
-    // a child that another thread of this test is starting would inherit the open file.
+    // A separate process writes the script. A file cannot be executed while any process has it open
+    // for writing, and a child started concurrently by another thread of this test would inherit
+    // the open file.
     let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
     let mut writer = Command::new("sh");
     let written = writer.args(["-c", write]).arg(bin.join(program)).arg(script).status();
@@ -84,7 +87,8 @@ pub fn with_fake(folder: &Path, program: &str, script: &str) -> String {
     format!("{}:{}", bin.display(), env::var("PATH").unwrap())
 }
 
-/// Returns the message in `stderr` if it says that this machine lacks something that the test needs.
+/// Returns the message in `stderr` if it reports that this machine lacks a prerequisite of the
+/// test.
 #[must_use]
 pub fn skip_reason(stderr: &str) -> Option<&str> {
     let reasons = [
@@ -97,8 +101,8 @@ pub fn skip_reason(stderr: &str) -> Option<&str> {
     reasons.iter().any(|reason| stderr.contains(reason)).then_some(stderr)
 }
 
-/// Processes that keep every core busy, two for each core, until this value is dropped. They also end with the process of
-/// the test, however that ends.
+/// Busy processes, two for each core, that run until this value is dropped. They also end with the
+/// test process, however it ends.
 #[derive(Debug)]
 pub struct ForeignLoad(Vec<Child>);
 
@@ -107,7 +111,7 @@ impl ForeignLoad {
     ///
     /// # Panics
     ///
-    /// There is no shell.
+    /// No shell is available.
     #[must_use]
     pub fn on_every_core() -> Self {
         let cores = thread::available_parallelism().unwrap().get();

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   merge     the traces of several processes on one clock
-//!   report    reports, one module for each question
+//!   report    reports, one module for each
 //!   view      reports as tables, JSON and charts
 //!   perfetto  export to the Perfetto UI
 //! ```
 //!
-//! `apus trace` is the command line of this crate. Applications link only the recorder, `apus-trace`.
+//! `apus trace` is the command line of this crate. Applications link only the recorder,
+//! `apus-trace`.
 
 #![forbid(unsafe_code)]
 

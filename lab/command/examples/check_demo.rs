@@ -1,6 +1,7 @@
-//! A check of the contract of `apus-lab demo --json`.
+//! Checks the contract of `apus-lab demo --json`.
 //!
-//! `apus-lab demo --json | cargo run --example check_demo` confirms it, or prints what is wrong and exits with status 1.
+//! `apus-lab demo --json | cargo run --example check_demo` confirms the contract, or prints the
+//! violation and exits with status 1.
 
 #[path = "../tests/cli/contract.rs"]
 mod contract;

@@ -11,7 +11,8 @@ use crate::{bench, demo, fabric, fs, lab, sim};
 
 /// Measurements, simulations and proofs of apus, a message transport with low tail latency.
 ///
-/// Start with `apus-lab demo`: it shows in under a minute what apus does for tail latency on this machine.
+/// Start with `apus-lab demo`: it shows in under a minute what apus does for tail latency on this
+/// machine.
 #[derive(Debug, Parser)]
 #[command(name = "apus-lab", version = version(), after_help = "Examples:
   apus-lab demo
@@ -49,11 +50,11 @@ pub(crate) fn definitions() -> clap::Command {
     generated::describe(CommandLine::command().mut_subcommand("bench", bench::describe))
 }
 
-/// Parses the words of a command line, the program's name first.
+/// Parses the words of a command line, starting with the program's name.
 ///
 /// # Errors
 ///
-/// [`Failure::CommandLine`] if the arguments are wrong, or if they ask for help.
+/// [`Failure::CommandLine`] if the arguments are wrong, or if they request help.
 pub(crate) fn parse(words: Vec<OsString>) -> Result<Command, Failure> {
     definitions::parse::<CommandLine>(definitions(), words).map(|line| line.command)
 }

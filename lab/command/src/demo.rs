@@ -12,7 +12,7 @@ use apus_command_line::experiment::{answered, print};
 use apus_command_line::failure::Failure;
 use apus_command_line::output;
 
-/// File of the page, unless another one is given.
+/// Default file of the page.
 const PAGE: &str = "apus-demo.html";
 
 // The demo explains the command.
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
         ));
     }
     print(&findings, *json)?;
-    // A check that the system does not allow is no reason for a line.
+    // A check forbidden by the system does not justify a line.
     let report = doctor::run(&doctor::DoctorOptions::default()).ok();
     if let Some(line) = report.as_ref().and_then(doctor::advice) {
         output::note(&line);
@@ -55,8 +55,8 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
 }
 
 impl DemoArguments {
-    /// Returns the destination of the page; `None` for `--no-html`, or if no file was named and the working directory belongs
-    /// to another user.
+    /// Returns the destination of the page; `None` for `--no-html`, or if no file was named and the
+    /// working directory belongs to another user.
     fn page(&self) -> Result<Option<(PathBuf, Destination)>, Failure> {
         if self.no_html {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! `apus-lab lab`: known failures of network software and their cures.
+//! `apus-lab lab`: known failures of network software and their remedies.
 
 use apus_labs::{contention, handoff, hostile, livelock, small_writes, soak};
 use clap::{Args, Subcommand};
@@ -8,9 +8,10 @@ use apus_command_line::failure::Failure;
 
 /// Old failures of network software and their cures, measured on this machine
 ///
-/// Each experiment reproduces a failure that is known from the literature, with real packets and without artificial
-/// delays, and compares it with its cure. `hostile` and `soak` show no old failure: they check the promises of apus, the first
-/// under attack, the second while processes, links and disks fail.
+/// Each experiment reproduces a failure that is known from the literature, with real packets and
+/// without artificial delays, and compares it with its cure. `hostile` and `soak` show no old
+/// failure: they check the promises of apus, the first under attack, the second while processes,
+/// links and disks fail.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,

@@ -1,18 +1,18 @@
-//! The `apus-lab` command: what measures and proves.
+//! The `apus-lab` command for measurements and proofs.
 //!
 //! ```text
-//!   demo, bench           apus compared with UDP, TCP and Unix sockets      (apus-bench)
-//!   lab                   known failures of network software and their cures (apus-labs)
-//!   sim                   the protocol in a simulated fabric                (apus-sim, apus-sweep, apus-swarm)
-//!   fabric                a network of several hosts on this machine        (apus-testbed)
-//!   fs                    the file service measured and checked             (apus-files)
+//!   demo, bench   apus compared with UDP, TCP and Unix sockets   (apus-bench)
+//!   lab           known failures of network software             (apus-labs)
+//!   sim           the protocol in a simulated fabric             (apus-sim, apus-sweep, apus-swarm)
+//!   fabric        a network of several hosts on this machine     (apus-testbed)
+//!   fs            measurement and checks of the file service     (apus-files)
 //!
-//!   command_line          all commands together
-//!   network               arguments that describe the network between hosts
+//!   command_line  all commands together
+//!   network       arguments for the network between hosts
 //! ```
 //!
-//! Output, failures and arguments that `apus` has as well are in `apus-command-line`. A module imports only from the
-//! modules that `tests/layers.rs` lists before it.
+//! Output, failures and arguments shared with `apus` are in `apus-command-line`. A module imports
+//! only from modules listed before it in `tests/layers.rs`.
 
 mod bench;
 mod command_line;
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
             run_job(&jobs, task, control)
         });
     }
-    // `apus-lab fabric up` starts it again as the process that owns the fabric.
+    // `apus-lab fabric up` starts this program again as the owner process of the fabric.
     if env::args_os().nth(1).is_some_and(|first| first == persistent::OWNER) {
         return persistent::owner_main();
     }

@@ -18,18 +18,18 @@ pub(crate) struct Network {
     /// Share of the packets that the switch loses at random: 0 to 0.5. Needs nftables
     #[arg(long, value_name = "SHARE", default_value = "0", allow_negative_numbers = true)]
     loss: f64,
-    /// Time that each packet takes from its host to the switch, without queueing. Needs a kernel with
-    /// netem
+    /// Time that each packet takes from its host to the switch, without queueing. Needs a kernel
+    /// with netem
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = units::time)]
     delay: Nanos,
-    /// A host's own link: `free`, so that all queues are in the switch, or `shaped` to the rate, with one
-    /// queue as a network card has
+    /// A host's own link: `free`, so that all queues are in the switch, or `shaped` to the rate,
+    /// with one queue as a network card has
     #[arg(long, value_name = "KIND", default_value = "free")]
     uplink: Uplink,
 }
 
 impl Network {
-    /// Returns the fabric of `nodes` hosts whose links have the rate `link`.
+    /// Returns a fabric of `nodes` hosts with links of rate `link`.
     pub(crate) fn spec(&self, nodes: usize, link: Rate) -> Spec {
         Spec {
             nodes,

@@ -1,4 +1,5 @@
-//! The attribute `service`, which makes a service of a trait: a client, and a handler for servers.
+//! The attribute `service`, which turns a trait into a service: a client, and a handler for
+//! servers.
 //!
 //! Applications reach it as `apus_rpc::service`; the generated code uses the crate `apus-rpc`
 //! (`crate = path` names another place). The code of services inside `apus` would bring serde and
@@ -14,7 +15,7 @@ mod setters;
 
 use proc_macro::TokenStream;
 
-/// Makes a service of a trait.
+/// Turns a trait into a service.
 ///
 /// ```ignore
 /// #[apus_rpc::service]
@@ -29,35 +30,37 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// The trait is kept, for servers to implement; its methods may be written as `async fn`. The
+/// The trait remains, for servers to implement; its methods may be written as `async fn`. The
 /// attribute adds
 ///
-/// - `StoreClient`, with the methods of the trait. A method that returns `T` returns `Result<T, Status>` at the client; one
-///   that returns `Result<T, E>` returns `Result<T, ServiceError<E>>`. `StoreClient::new` takes a `Channel`, or layers
-///   around one.
-/// - `StoreBlockingClient`, with the methods without streams, for threads:
+/// - `StoreClient`, with the methods of the trait. A method that returns `T` returns
+///   `Result<T, Status>` at the client; a method that returns `Result<T, E>` returns
+///   `Result<T, ServiceError<E>>`. `StoreClient::new` takes a `Channel`, or layers around a
+///   channel.
+/// - `StoreBlockingClient`, with all methods that have no streams, for threads:
 ///   `StoreBlockingClient::new` takes a `BlockingChannel`.
 /// - `StoreServer`, a handler: `Server::new(endpoint).add_service(StoreServer::new(store))`.
 ///
-/// Arguments and results are owned types with serde's traits. `Streaming<T>` as the last argument,
-/// as the result, or as the `T` of a `Result` is a stream. A `#[notify]` method has no result: its
-/// client returns when the request is sent, and `StoreClient::notifications` counts the outcomes.
-/// `#[idempotent]` declares that executing a request twice is harmless, so that it may be retried
-/// and hedged.
+/// Arguments and results are owned types that implement serde's traits. `Streaming<T>` as the last
+/// argument, as the result, or as the `T` of a `Result` is a stream. A `#[notify]` method has no
+/// result: its client returns once the request is sent, and `StoreClient::notifications` counts the
+/// outcomes. `#[idempotent]` declares that executing a request twice is harmless, so that it may
+/// be retried and hedged.
 ///
 /// # Options
 ///
-/// `#[apus_rpc::service(name = "shop.Store")]` sets the name of the service, which is otherwise that of the trait;
-/// `codec = apus_rpc::Json` the format of arguments and results, which is otherwise postcard; `crate = path` where the crate
-/// `apus-rpc` is, which is otherwise `::apus_rpc`.
+/// `#[apus_rpc::service(name = "shop.Store")]` sets the name of the service; the default is the
+/// name of the trait. `codec = apus_rpc::Json` sets the format of arguments and results; the
+/// default is postcard. `crate = path` sets the path of the crate `apus-rpc`; the default is
+/// `::apus_rpc`.
 ///
 /// # How a service may change
 ///
-/// Methods may be added; calls of a method that the server lacks fail with `UNIMPLEMENTED`, not
-/// executed. The arguments and results of a method must not change: with postcard, a change of one
-/// of their types, even of a nested field or variant, makes calls fail with `FAILED_PRECONDITION`,
-/// not executed. Add a new method for other types. `docs/rpc/services.md` in the repository has the
-/// rules.
+/// Methods may be added; calls to a method missing at the server fail with `UNIMPLEMENTED`, not
+/// executed. The arguments and results of a method must not change: with postcard, any change to
+/// one of their types, even to a nested field or variant, makes calls fail with
+/// `FAILED_PRECONDITION`, not executed. Add a new method for new types. `docs/rpc/services.md` in
+/// the repository lists the rules.
 #[proc_macro_attribute]
 pub fn service(options: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = options::ServiceOptions::parse(options.into())

@@ -2,7 +2,7 @@
 //!
 //! # A typed service
 //!
-//! [`service`] makes a service of a trait: a client, and a handler for servers.
+//! [`service`] turns a trait into a service: it generates a client, and a handler for servers.
 //!
 //! ```
 //! use apus_rpc::{Channel, Server, Streaming};
@@ -40,7 +40,8 @@
 //! # }
 //! ```
 //!
-//! Arguments and results are owned types with serde's traits. Other types are a compile error:
+//! Arguments and results are owned types that implement serde's traits. Other types are a compile
+//! error:
 //!
 //! ```compile_fail,E0277
 //! struct Key;
@@ -56,9 +57,9 @@
 //! # Below types
 //!
 //! A [`Server`] receives the calls of an endpoint and passes them to [`Handler`]s; a [`Channel`]
-//! sends calls to a server. A [`Request`] has a method, options and a [`Body`]; a failed call has a
-//! [`Status`], whose [`execution`](Status::execution) states whether the request may have been
-//! executed.
+//! sends calls to a server. A [`Request`] consists of a method, options and a [`Body`]; a failed
+//! call returns a [`Status`], whose [`execution`](Status::execution) states whether the request may
+//! have been executed.
 //!
 //! ```
 //! use apus_rpc::{BoxFuture, Channel, Handler, Request, Response, Server, Status};
@@ -96,7 +97,7 @@
 //! - **Deadlines are propagated.** The server receives the time left, executes no expired call, and
 //!   ends a handler at its deadline. Calls made by a handler inherit its deadline and its trace
 //!   ([`Context`]).
-//! - A failure states **whether the request was executed**. If it was not, it may be sent again, to
+//! - A failure states **whether the request was executed**. If it was not, it may be retried at
 //!   another server.
 //! - A panic in a handler fails only that call.
 //! - **Everything is bounded**: metadata, concurrent calls and streams, outstanding steps of a
@@ -107,12 +108,12 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `json` | `Json`, a format of arguments and results that describes itself |
+//! | `json` | `Json`, a self-describing format for arguments and results |
 //! | `dns` | servers from DNS: `names::dns` and `names::dns_at` |
-//! | `discover` | servers for balancers of tower: `names::Discover` |
+//! | `discover` | servers for tower balancers: `names::Discover` |
 //! | `opentelemetry` | spans for clients and servers: `telemetry` |
 //!
-//! The bytes are specified in `docs/rpc/envelope.md` of the repository.
+//! `docs/rpc/envelope.md` in the repository specifies the wire format.
 
 #![deny(unsafe_code)]
 

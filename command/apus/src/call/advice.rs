@@ -1,10 +1,10 @@
-//! Advice: what to do about a call that failed, by the kind of its failure.
+//! Advice: remedies for a failed call, by kind of failure.
 
 use apus::security::HandshakeError;
 use apus::{CallError, Execution, FailureKind, Refusal, RpcError};
 
-/// Returns what the user can do; empty if the error itself says everything. `handshake` is the failed handshake with the peer, if there
-/// was one lately.
+/// Returns advice for the user; empty if the error itself is sufficient. `handshake` is the latest
+/// failed handshake with the peer, if any.
 pub(super) fn advice(error: &CallError, handshake: Option<HandshakeError>) -> String {
     let CallError::Failed(RpcError { kind, .. }) = error else { return String::new() };
     match (kind, handshake) {
@@ -50,7 +50,7 @@ const fn for_refusal(refusal: Refusal) -> &'static str {
     }
 }
 
-/// Returns whether the request was executed, in the words of `--json`.
+/// Returns whether the request was executed, as worded in `--json`.
 pub(super) const fn execution(error: &CallError) -> &'static str {
     match error.execution() {
         Execution::NotExecuted => "not executed",

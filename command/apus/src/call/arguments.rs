@@ -15,10 +15,11 @@ use apus_command_line::driver::Driver;
 
 /// Call a service by hand, and compare each reply with its request
 ///
-/// Sends requests one after another, and prints the size and the time of each reply. An echo service such as `apus
-/// serve` returns every request unchanged; any other service returns something else, and that is no failure. A call
-/// that fails is printed with its cause and with what to do about it, and ends the command unless --keep-going is
-/// given. The first call takes longer than the others, because client and server do not know each other yet.
+/// Sends requests one after another, and prints the size and the time of each reply. An echo
+/// service such as `apus serve` returns every request unchanged; any other service returns
+/// something else, and that is no failure. A call that fails is printed with its cause and with
+/// what to do about it, and ends the command unless --keep-going is given. The first call takes
+/// longer than the others, because client and server do not know each other yet.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus call 127.0.0.1:4000 --size 100
@@ -31,8 +32,8 @@ pub(crate) struct CallArguments {
     /// Address of the service, HOST:PORT
     #[arg(value_name = "ADDR", value_parser = Address::parse_remote)]
     pub(super) address: Address,
-    /// Size of each request in bytes: 0 to 67108864, at least 1 with --driver raw. Its content is random and differs from
-    /// call to call
+    /// Size of each request in bytes: 0 to 67108864, at least 1 with --driver raw. Its content is
+    /// random and differs from call to call
     #[arg(long, value_name = "BYTES", default_value = "100", value_parser = request::parse_size,
           allow_negative_numbers = true)]
     pub(super) size: usize,
@@ -43,8 +44,8 @@ pub(crate) struct CallArguments {
     #[arg(long, value_name = "CALLS", default_value = "1", value_parser = count,
           allow_negative_numbers = true)]
     pub(super) count: u64,
-    /// Fail a call after this many seconds: 0.001 to 86400. Without this option a call fails when the peer has been
-    /// silent for a second, or after 60 s (`call_timeout_msecs` in --config)
+    /// Fail a call after this many seconds: 0.001 to 86400. Without this option a call fails when
+    /// the peer has been silent for a second, or after 60 s (`call_timeout_msecs` in --config)
     #[arg(long, value_name = "SECONDS", value_parser = timeout, allow_negative_numbers = true)]
     pub(super) timeout: Option<Duration>,
     /// Write the reply to this file; with --count, the last reply

@@ -1,11 +1,11 @@
 //! `apus call`: RPCs by hand.
 //!
 //! ```text
-//!   arguments   what to send, how often, and how to print the replies
+//!   arguments   content and number of requests, and format of the replies
 //!   request     the bytes of each request
 //!   service     the service under all addresses of its name
 //!   report      each call and its summary, as text and JSON
-//!   advice      what to do about a call that failed
+//!   advice      remedies for a failed call
 //! ```
 
 mod advice;
@@ -27,7 +27,7 @@ use apus_command_line::output;
 ///
 /// # Errors
 ///
-/// An argument cannot be used, the name cannot be resolved, or a call failed.
+/// An argument is invalid, the name cannot be resolved, or a call failed.
 pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
     let source = match &arguments.file {
         Some(path) => Source::file(path)?,

@@ -26,7 +26,8 @@ pub(super) struct Call {
 enum End {
     Reply {
         bytes: usize,
-        /// Offset of the first byte that differs from the request, or the length of the shorter of the two.
+        /// Offset of the first byte that differs from the request, or the length of the shorter
+        /// message.
         differs_at: Option<usize>,
     },
     Failure {
@@ -37,7 +38,8 @@ enum End {
 }
 
 impl Call {
-    /// Compares the reply with the request. `handshake` is what the endpoint says of a failed handshake with the service.
+    /// Compares the reply with the request. `handshake` is the endpoint's record of a failed
+    /// handshake with the service.
     pub(super) fn new(
         number: u64,
         time: Duration,
@@ -93,7 +95,7 @@ impl Call {
     }
 }
 
-/// Returns the offset of the first byte that differs; `None` if they are equal.
+/// Returns the offset of the first differing byte; `None` if they are equal.
 fn difference(request: &[u8], reply: &[u8]) -> Option<usize> {
     if request == reply {
         return None;
@@ -107,8 +109,8 @@ fn micros(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e7).round() / 10.0
 }
 
-/// Maximum number of calls that JSON lists one by one. Chosen by us: it shows a slow start in a few megabytes; for
-/// millions of calls the percentiles say more.
+/// Maximum number of calls listed individually in JSON. Chosen by us: it shows a slow start in a
+/// few megabytes; for millions of calls the percentiles are more informative.
 const LISTED: u64 = 10_000;
 
 /// The results of all calls.
@@ -122,7 +124,7 @@ pub(super) struct Report {
     replies: u64,
     failed: u64,
     identical: u64,
-    /// The last call that failed.
+    /// The last failed call.
     failure: Option<Call>,
 }
 
@@ -168,10 +170,11 @@ impl Report {
         }
     }
 
-    /// Returns minimum, median, 99th percentile and maximum of the times of replies; `None` without a reply.
+    /// Returns minimum, median, 99th percentile and maximum of reply times; `None` without a
+    /// reply.
     fn times(&self) -> Option<[(&'static str, Duration); 4]> {
         let quantile = |fraction| Duration::from_nanos(self.latencies.quantile(fraction));
-        // Percentiles are rounded to a thousandth, which may exceed the exact minimum or maximum.
+        // Percentiles are rounded to a thousandth and may exceed the exact minimum or maximum.
         let rounded = |time: Duration| time.clamp(self.shortest, self.longest);
         (self.replies > 0).then(|| {
             [
@@ -215,11 +218,12 @@ impl Report {
         outcome
     }
 
-    /// Succeeds if all calls did.
+    /// Succeeds if all calls succeeded.
     ///
     /// # Errors
     ///
-    /// At least one call failed. If it is the only call, the message names its failure, with advice.
+    /// At least one call failed. If it is the only call, the message names its failure, with
+    /// advice.
     pub(super) fn verdict(&self, address: SocketAddr) -> Result<(), Failure> {
         match (&self.failure, self.failed) {
             (None, _) => Ok(()),

@@ -9,12 +9,12 @@ use rand::{Rng, SeedableRng};
 
 use apus_command_line::failure::Failure;
 
-/// The source of the bytes of requests.
+/// Source of the request bytes.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// Random bytes at the start of each request, so that a reply to another request is noticed.
+    /// Random bytes at the start of each request, to detect a reply to another request.
     Random(usize),
-    /// All requests have the bytes of a file.
+    /// The bytes of a file, for all requests.
     File(Bytes),
 }
 
@@ -27,7 +27,7 @@ fn max_message() -> u64 {
 ///
 /// # Errors
 ///
-/// The text is not a number of bytes that a message can have.
+/// The text is not a valid message size.
 pub(super) fn parse_size(text: &str) -> Result<usize, String> {
     let size = text.parse::<u64>().ok().filter(|size| *size <= max_message());
     size.and_then(|size| size.try_into().ok())
@@ -39,7 +39,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// [`Failure::Argument`] if the file cannot be read, or is longer than a message can be.
+    /// [`Failure::Argument`] if the file cannot be read, or is longer than the longest message.
     pub(super) fn file(path: &Path) -> Result<Self, Failure> {
         let wrong = |problem: String| Failure::Argument {
             argument: "--file".to_owned(),
@@ -50,7 +50,8 @@ impl Source {
         let length = fs::metadata(path).map_err(unreadable)?.len();
         let too_long =
             |length| format!("{length} bytes exceed the longest message ({})", max_message());
-        // Devices and pipes have length 0 whatever they contain, so the limit is checked again while reading.
+        // Devices and pipes report length 0 regardless of their content, so the limit is checked
+        // again while reading.
         if length > max_message() {
             return Err(wrong(too_long(length)));
         }
@@ -61,7 +62,7 @@ impl Source {
         }
     }
 
-    /// Returns the request with this number. The same number gives the same bytes.
+    /// Returns the request with this number. Equal numbers give equal bytes.
     pub(super) fn request(&self, number: u64) -> Bytes {
         match self {
             Self::Random(size) => {
@@ -130,7 +131,7 @@ mod tests {
         assert!(refused(folder.path()).contains("directory"));
         fs::File::options().write(true).open(&path).unwrap().set_len(max_message() + 1).unwrap();
         assert!(refused(&path).contains("67108865 bytes exceed"));
-        // The length of a device is known only after reading.
+        // The length of a device is only known after reading.
         assert!(refused(Path::new("/dev/zero")).contains("exceed the longest message"));
     }
 

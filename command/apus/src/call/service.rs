@@ -1,4 +1,4 @@
-//! The called service, under all addresses of its name.
+//! The called service, with all addresses of its name.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use apus::security::HandshakeError;
 use apus::{Bytes, CallError, CallOptions, Endpoint, Execution, FailureKind, RpcError};
 
-/// A service under all addresses of its name. `localhost`, for instance, has an IPv4 and an IPv6 address, and the
-/// service may listen on only one of them.
+/// A service with all addresses of its name. `localhost`, for instance, has an IPv4 and an IPv6
+/// address, and the service may listen on only one of them.
 pub(super) struct Service {
     endpoint: Endpoint,
     addresses: Vec<SocketAddr>,
-    /// Index of the address in use. The service was unreachable at those before it.
+    /// Index of the address in use. The service was unreachable at the addresses before it.
     current: usize,
-    /// Whether the address in use is final: a call has reached it, or no other is left.
+    /// Whether the address in use is final: a call has reached it, or no other remains.
     settled: bool,
     timeout: Option<Duration>,
 }
 
 impl Service {
-    /// Returns a service that no call has reached yet.
+    /// Returns a service not yet reached by any call.
     ///
     /// # Panics
     ///
@@ -38,12 +38,13 @@ impl Service {
         self.addresses[self.current]
     }
 
-    /// Returns why there are no keys with the address in use, if a handshake has failed.
+    /// Returns the cause of a failed handshake with the address in use, if any.
     pub(super) fn handshake_failure(&self) -> Option<HandshakeError> {
         self.endpoint.handshake_failure(self.address())
     }
 
-    /// Makes one call and measures its time. The first call tries the addresses in order until one is reachable.
+    /// Makes one call and measures its time. The first call tries the addresses in order until one
+    /// is reachable.
     pub(super) fn call(&mut self, request: &Bytes) -> (Result<Bytes, CallError>, Duration) {
         loop {
             // Each address gets the full time.
@@ -68,8 +69,8 @@ impl Service {
     }
 }
 
-/// Returns whether no service was reached, so that the request can be sent to another address without executing it
-/// twice.
+/// Returns whether no service was reached, so that the request can be sent to another address
+/// without executing it twice.
 fn is_unreachable(error: &CallError) -> bool {
     let CallError::Failed(RpcError { kind, execution: Execution::NotExecuted }) = error else {
         return false;

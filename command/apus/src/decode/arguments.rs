@@ -7,18 +7,19 @@ use clap::Args;
 
 /// Decode the Homa packets of a capture, one line of text for each
 ///
-/// Reads what tcpdump, Wireshark and apus record (pcap and pcapng; Ethernet, raw IP, loopback, Linux cooked) and prints
-/// a line for each packet of Homa: number and time as Wireshark counts them, source and destination, and content. Both
-/// wire profiles are decoded: apus (over UDP) and the Linux kernel's module (IP protocol 146).
+/// Reads what tcpdump, Wireshark and apus record (pcap and pcapng; Ethernet, raw IP, loopback,
+/// Linux cooked) and prints a line for each packet of Homa: number and time as Wireshark counts
+/// them, source and destination, and content. Both wire profiles are decoded: apus (over UDP) and
+/// the Linux kernel's module (IP protocol 146).
 ///
-/// Brackets contain what deserves attention: retransmissions, gaps, duplicate bytes, missing grants, malformed packets.
-/// Parentheses name the packet that a packet belongs to. An RPC is shown with its even id, which both ends use. A
-/// packet that is lost before the point of capture leaves a gap; a packet that is lost behind it leaves
-/// no mark.
+/// Brackets contain what deserves attention: retransmissions, gaps, duplicate bytes, missing
+/// grants, malformed packets. Parentheses name the packet that a packet belongs to. An RPC is shown
+/// with its even id, which both ends use. A packet that is lost before the point of capture leaves
+/// a gap; a packet that is lost behind it leaves no mark.
 ///
-/// Of sealed packets only the headers can be read. With --keys, the packets of those handshakes are opened that are in the
-/// capture and of which the file has the secrets: `apus serve`, `apus call` and the other commands write them to the file that
-/// the variable SSLKEYLOGFILE names.
+/// Of sealed packets only the headers can be read. With --keys, the packets of those handshakes are
+/// opened that are in the capture and of which the file has the secrets: `apus serve`, `apus call`
+/// and the other commands write them to the file that the variable SSLKEYLOGFILE names.
 ///
 /// `dissector/apus.lua` in the sources decodes the same packets in Wireshark.
 #[derive(Debug, Args)]
@@ -30,20 +31,20 @@ use clap::Args;
   SSLKEYLOGFILE=keys.log apus call --sealed host-a:4000 hello; apus decode capture.pcap --keys keys.log
   apus decode -")]
 pub(crate) struct DecodeArguments {
-    /// The capture. `-` reads standard input, for instance from `tcpdump -U -w -`; packets are then linked only to
-    /// earlier ones
+    /// The capture. `-` reads standard input, for instance from `tcpdump -U -w -`; packets are then
+    /// linked only to earlier ones
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     /// Only packets of these RPCs, and packets that acknowledge them; ids separated by commas
     #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = rpc,
           allow_negative_numbers = true)]
     pub(super) rpc: Vec<u64>,
-    /// Only packets of these types, separated by commas: DATA, GRANT, RESEND, RPC_UNKNOWN, BUSY, CUTOFFS, FREEZE,
-    /// NEED_ACK, ACK, sealed, ICMP, malformed, cut
+    /// Only packets of these types, separated by commas: DATA, GRANT, RESEND, RPC_UNKNOWN, BUSY,
+    /// CUTOFFS, FREEZE, NEED_ACK, ACK, sealed, ICMP, malformed, cut
     #[arg(long = "type", value_name = "TYPES", value_delimiter = ',')]
     pub(super) types: Vec<PacketType>,
-    /// Only packets from or to these ports, separated by commas. UDP datagrams of these ports are decoded as packets of
-    /// apus even if they do not look like it
+    /// Only packets from or to these ports, separated by commas. UDP datagrams of these ports are
+    /// decoded as packets of apus even if they do not look like it
     #[arg(long, value_name = "PORTS", value_delimiter = ',', value_parser = port,
           allow_negative_numbers = true)]
     pub(super) port: Vec<u16>,

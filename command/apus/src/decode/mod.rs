@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   arguments   the capture, the filters and the form of the output
-//!   report      what is printed around the packets: head, summary, notes
+//!   report      output around the packets: head, summary, notes
 //! ```
 
 mod arguments;
@@ -26,13 +26,14 @@ use apus_command_line::output;
 ///
 /// # Errors
 ///
-/// The capture cannot be read, or it is damaged; what comes before the damage is printed.
+/// The capture cannot be read, or is damaged; packets before the damage are printed.
 pub(crate) fn run(arguments: &DecodeArguments) -> Result<(), Failure> {
     let path = &arguments.file;
     let filter = arguments.filter();
     let keys = arguments.keys.as_deref().map(key_log).transpose()?;
     let input = Input::open(path)?;
-    // Links to later packets are known only after a first pass. The second pass reports errors.
+    // Links to later packets are available only after a first pass. The second pass reports
+    // errors.
     let later = match &input {
         Input::File(_) if !arguments.summary => {
             decoder(Input::open(path)?, path, &filter, keys.as_ref())
@@ -50,9 +51,9 @@ pub(crate) fn run(arguments: &DecodeArguments) -> Result<(), Failure> {
 
 /// A source of records.
 enum Input {
-    /// A regular file, which can be read twice.
+    /// A regular file, readable twice.
     File(File),
-    /// Standard input or a pipe, which can be read once.
+    /// Standard input or a pipe, readable once.
     Stream(Box<dyn Read + Send>),
 }
 
@@ -109,9 +110,9 @@ fn decoder(
 struct Printer<'a> {
     arguments: &'a DecodeArguments,
     to: BufWriter<StdoutLock<'static>>,
-    /// Whether every packet is flushed, since the capture is still being written.
+    /// Whether to flush every packet, because the capture is still being written.
     live: bool,
-    /// Width of the widest pair of addresses printed yet; what follows it is aligned.
+    /// Width of the widest pair of addresses printed so far, used to align the next column.
     width: usize,
     /// Number of packets printed yet.
     packets: u64,
@@ -123,7 +124,7 @@ impl<'a> Printer<'a> {
         Self { arguments, to, live, width: 0, packets: 0 }
     }
 
-    /// Decodes the whole capture and prints the packets that pass the filter.
+    /// Decodes the whole capture and prints the matching packets.
     fn decode(
         &mut self,
         mut decoder: Decoder,
@@ -193,7 +194,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Returns the numbers of the packets that a packet refers to.
+/// Returns the numbers of the packets referenced by a packet.
 fn links(packet: &CapturedPacket, rpcs: &[CapturedRpc]) -> Links {
     let rpc =
         packet.note.as_ref().and_then(|note| Some((rpcs.get(note.rpc.0)?, note.message_kind)));

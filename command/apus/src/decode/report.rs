@@ -1,4 +1,5 @@
-//! The report on a whole capture: head and tail of the JSON object, tables by type and by RPC, notes.
+//! The report on a whole capture: head and tail of the JSON object, tables by type and by RPC,
+//! notes.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::DecodeArguments;
 use apus_command_line::failure::Failure;
 
-/// The summary of a capture that has been read.
+/// Summary of a capture read to its end.
 pub(super) struct Report {
     summary: Summary,
     rpcs: Vec<CapturedRpc>,
@@ -21,7 +22,7 @@ pub(super) struct Report {
     damage: Option<Error>,
     /// Whether the arguments filter packets.
     filtered: bool,
-    /// Whether there is a key log.
+    /// Whether a key log is in use.
     has_keys: bool,
     /// Whether the JSON object contains the packets.
     with_packets: bool,
@@ -46,8 +47,8 @@ fn outcome(arguments: &DecodeArguments) -> Map<String, Value> {
     }
 }
 
-/// Returns the beginning of the JSON object, up to the packets. Packets are printed one by one, since they may not fit
-/// into memory.
+/// Returns the head of the JSON object, up to the packets. Packets are printed one by one, since
+/// they may not fit into memory.
 pub(super) fn head(arguments: &DecodeArguments) -> String {
     let mut text = "{".to_owned();
     for name in ["experiment", "version", "commit", "machine", "config"] {
@@ -147,7 +148,7 @@ impl Report {
         }
     }
 
-    /// Returns what the reader must know about the capture, except for damage.
+    /// Returns notes on the capture for the reader, except for damage.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for (link, records) in &self.skipped.unknown_links {
@@ -185,7 +186,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// The capture is damaged or cut off; the message says where.
+    /// The capture is damaged or truncated; the message contains the position.
     pub(super) fn verdict(self, path: &Path) -> Result<(), Failure> {
         let Some(error) = self.damage else { return Ok(()) };
         let printed =
@@ -194,7 +195,7 @@ impl Report {
     }
 }
 
-/// Returns a count as text; nothing for zero, so that the table shows where there is something.
+/// Returns a count as text; empty for zero, so that nonzero counts stand out in the table.
 fn some(count: u64) -> String {
     if count == 0 { String::new() } else { count.to_string() }
 }
@@ -255,7 +256,7 @@ fn rpc_line(rpc: &CapturedRpc) -> Vec<String> {
     ]
 }
 
-/// Returns the last state of an RPC that the capture shows.
+/// Returns the last state of an RPC in the capture.
 fn state(rpc: &CapturedRpc) -> &'static str {
     match rpc {
         CapturedRpc { response, .. } if response.complete.is_some() => "complete",

@@ -1,4 +1,4 @@
-//! A process that outlives its command: started by it, and left alone once it is ready.
+//! Background process: started by a command, and detached from it once ready.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,17 +9,17 @@ use std::process::{Command, Stdio};
 
 use apus_command_line::failure::Failure;
 
-/// Where the system's log listens.
+/// Socket of the system log.
 const SYSLOG: &str = "/dev/log";
 /// Facility daemon and severity warning (RFC 5424, section 6.2.1).
 const PRIORITY: u32 = 3 * 8 + 4;
 
-/// Starts this program again with these arguments, and waits for its first line on standard output, which says that it is
-/// ready.
+/// Starts this program again with these arguments, and waits for its first line on standard output,
+/// which signals readiness.
 ///
 /// # Errors
 ///
-/// It has ended before; it has said why on standard error.
+/// The process ended before it was ready; the reason is on standard error.
 pub(super) fn start(words: &[OsString]) -> Result<String, Failure> {
     let program = env::current_exe().map_err(|error| Failure::of("find this program", &error))?;
     let mut child = Command::new(program)
@@ -42,13 +42,14 @@ pub(super) fn start(words: &[OsString]) -> Result<String, Failure> {
     Err(Failure::Found(code.unwrap_or(1)))
 }
 
-/// Detaches this process from the command that has started it: from its terminal, directory and standard streams.
+/// Detaches this process from the command that started it: from its terminal, directory and
+/// standard streams.
 ///
 /// # Errors
 ///
 /// The system's.
 pub(super) fn detach() -> io::Result<()> {
-    // Fails if this process leads a group already, which a shell can have done.
+    // Fails if this process already leads a group, which a shell may have arranged.
     let _ = rustix::process::setsid();
     env::set_current_dir("/")?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
@@ -57,14 +58,14 @@ pub(super) fn detach() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns what passes lines on to the system's log, and to standard error.
+/// Returns a reporter that forwards lines to the system log and to standard error.
 pub(super) fn log() -> apus_fs::Report {
     let socket = UnixDatagram::unbound().ok();
     Box::new(move |line| {
         apus_command_line::output::note(line);
         if let Some(socket) = &socket {
             let message = format!("<{PRIORITY}>apus-fs[{}]: {line}", std::process::id());
-            // A system without a log is no error of the mount.
+            // A missing system log must not fail the mount.
             let _ = socket.send_to(message.as_bytes(), SYSLOG);
         }
     })

@@ -1,4 +1,5 @@
-//! The list behind `apus fs serve --exports`: directories, the networks that may mount them, and their rights.
+//! The export list for `apus fs serve --exports`: directories, networks that may mount them, and
+//! their rights.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use super::place;
 use apus_command_line::failure::Failure;
 
-/// The folder in an exported directory that the store keeps for itself.
+/// Folder in an exported directory, reserved for the store.
 const STORE: &str = ".apus-fs";
 
 /// One directory to export.
@@ -20,23 +21,23 @@ const STORE: &str = ".apus-fs";
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
     pub(super) directory: PathBuf,
-    /// An entry of a list is read-only unless it says otherwise.
+    /// Entries of a list are read-only by default.
     #[serde(default)]
     pub(super) writable: bool,
     #[serde(default)]
     pub(super) squash: Option<u32>,
-    /// Networks that are served without encryption.
+    /// Networks served without encryption.
     #[serde(default)]
     trust: Vec<String>,
 }
 
 impl Entry {
-    /// An entry for a directory that the command line names.
+    /// An entry for a directory named on the command line.
     pub(super) fn new(directory: PathBuf, writable: bool, squash: Option<u32>) -> Self {
         Self { directory, writable, squash, trust: Vec::new() }
     }
 
-    /// Replaces the directory by its path without links.
+    /// Replaces the directory with its path without links.
     pub(super) fn resolve(&mut self) -> Result<(), String> {
         let shown = self.directory.display();
         self.directory =
@@ -55,7 +56,7 @@ impl Entry {
         let settings = ServerSettings {
             read_only: !self.writable,
             squash: self.squash,
-            // No client has leases of a directory that was never served.
+            // A directory that was never served has no leases.
             grace: self.directory.join(STORE).exists(),
             export: number,
             ..ServerSettings::default()
@@ -85,7 +86,7 @@ impl Entry {
 ///
 /// # Errors
 ///
-/// The file cannot be read or understood, or a directory cannot be served.
+/// The file cannot be read or parsed, or a directory cannot be served.
 pub(super) fn open(file: &Path) -> Result<Vec<Export<DirectoryStore>>, Failure> {
     let wrong = |problem: String| Failure::Argument {
         argument: "--exports".to_owned(),
@@ -120,7 +121,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, Entry>, String> {
     Ok(entries)
 }
 
-/// Refuses a file that two servers would change without knowing of each other.
+/// Rejects nested exports: two uncoordinated servers would change the same files.
 fn check_nesting(entries: &BTreeMap<String, Entry>) -> Result<(), String> {
     for (name, outer) in entries {
         let nested = entries

@@ -1,11 +1,11 @@
-//! The arguments that mount(8) passes to a helper for a type of file system.
+//! Arguments passed by mount(8) to the helper of a file system type.
 //!
 //! ```text
 //!   mount.fuse.apus HOST:PORT PATH [-sfnvrw] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]
 //! ```
 //!
-//! mount(8) runs `/sbin/mount.fuse.apus`, which is a link to this program, or a script that passes this name as the first
-//! argument.
+//! mount(8) runs `/sbin/mount.fuse.apus`, which is a link to this program, or a script that passes
+//! this name as the first argument.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Name of the link, and first argument of the script.
 const NAME: &str = "mount.fuse.apus";
 
-/// Returns the arguments of `apus fs mount` if `arguments` come from mount(8); others unchanged.
+/// Translates arguments from mount(8) to those of `apus fs mount`; returns others unchanged.
 pub(crate) fn translate(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let arguments: Vec<OsString> = arguments.collect();
     let is_helper = |word: &OsString| Path::new(word).file_name().is_some_and(|name| name == NAME);
@@ -23,14 +23,14 @@ pub(crate) fn translate(arguments: impl Iterator<Item = OsString>) -> Vec<OsStri
     let mut rest = arguments.into_iter().skip(before + 1);
     while let Some(word) = rest.next() {
         match word.to_str() {
-            // The type is known, and the namespace is entered by mount(8).
+            // The type is fixed, and mount(8) enters the namespace.
             Some("-t" | "-N") => drop(rest.next()),
             Some("-r") => words.extend(["-o".into(), "ro".into()]),
             Some("-o") => {
                 words.push(word);
                 words.extend(rest.next());
             }
-            // Sloppy, fake, not in mtab, verbose, writable: all but "fake" change nothing.
+            // Sloppy, fake, not in mtab, verbose, writable: all but "fake" have no effect.
             Some(flags)
                 if flags.len() > 1
                     && flags.starts_with('-')

@@ -3,11 +3,11 @@
 //! ```text
 //!   serve                     a directory as a service
 //!   mount, umount             a served directory in the tree of files
-//!   status                    what mounts and servers do
+//!   status                    state of mounts and servers
 //!
-//!   helper                    the arguments that mount(8) passes to this program
-//!   options                   the list behind -o
-//!   exports                   the list behind --exports
+//!   helper                    arguments passed by mount(8)
+//!   options                   the option list of -o
+//!   exports                   the export list of --exports
 //!   place                     a served directory as an argument
 //!   daemon                    a process that outlives its command
 //! ```
@@ -30,9 +30,10 @@ pub(crate) use helper::translate;
 
 /// Serve a directory to other hosts, and mount it there
 ///
-/// Mounts of one directory see each other's changes at once, at the cost of one call where two of them use the same file.
-/// Changes are collected, and sent in order: at most one second is not at the server, unless a program asks for it with
-/// fsync. docs/fs/mounting.md explains options, fstab and systemd units.
+/// Mounts of one directory see each other's changes at once, at the cost of one call where two of
+/// them use the same file. Changes are collected, and sent in order: at most one second is not at
+/// the server, unless a program asks for it with fsync. docs/fs/mounting.md explains options, fstab
+/// and systemd units.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,

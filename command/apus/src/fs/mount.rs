@@ -21,21 +21,24 @@ use apus_command_line::signals;
 
 /// Mount a served directory
 ///
-/// Prints `mounted HOST:PORT at PATH` once the mount is usable, and serves it until it is unmounted or until this command
-/// receives SIGINT (Ctrl-C) or SIGTERM. It ends when all changes are at the server; a second signal ends it immediately.
+/// Prints `mounted HOST:PORT at PATH` once the mount is usable, and serves it until it is unmounted
+/// or until this command receives SIGINT (Ctrl-C) or SIGTERM. It ends when all changes are at the
+/// server; a second signal ends it immediately.
 ///
-/// Root mounts for all users, and the kernel checks their permissions. Other users need the package fuse3, and mount for
-/// themselves. Programs that wait for the server can be interrupted and killed at any time.
+/// Root mounts for all users, and the kernel checks their permissions. Other users need the package
+/// fuse3, and mount for themselves. Programs that wait for the server can be interrupted and killed
+/// at any time.
 ///
-/// mount(8) and fstab use this command as well: `mount -t fuse.apus HOST:PORT PATH -o OPTIONS`. docs/fs/mounting.md shows
-/// how.
+/// mount(8) and fstab use this command as well: `mount -t fuse.apus HOST:PORT PATH -o OPTIONS`.
+/// docs/fs/mounting.md shows how.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus fs mount 10.0.0.1:4000 /mnt/shared
   apus fs mount 10.0.0.1:4000 /mnt/shared --daemon --lost error=30
   apus fs mount 10.0.0.1:4000/music /mnt/music -o ro,poll=block")]
 pub(super) struct MountArguments {
-    /// Address of the server, HOST:PORT, and the name of the directory if it serves several: HOST:PORT/NAME
+    /// Address of the server, HOST:PORT, and the name of the directory if it serves several:
+    /// HOST:PORT/NAME
     #[arg(value_name = "HOST:PORT", value_parser = Place::parse)]
     served: Place,
     /// Where to mount: an existing directory
@@ -44,23 +47,24 @@ pub(super) struct MountArguments {
     /// Refuse all changes
     #[arg(long)]
     read_only: bool,
-    /// Behaviour while the server does not respond: `wait`, or `error=SECONDS`; operations then fail after that time with
-    /// ETIMEDOUT (`error` alone: 30) [default: wait]
+    /// Behaviour while the server does not respond: `wait`, or `error=SECONDS`; operations then
+    /// fail after that time with ETIMEDOUT (`error` alone: 30) [default: wait]
     #[arg(long, value_name = "MODE")]
     lost: Option<LostMode>,
-    /// Folder for changes that can never reach the server: each loss becomes a directory in it, with what was written and a list of
-    /// all changes [default: /var/lib/apus/lost-changes for root, ~/.local/state/apus/lost-changes for others]
+    /// Folder for changes that can never reach the server: each loss becomes a directory in it,
+    /// with what was written and a list of all changes [default: /var/lib/apus/lost-changes for
+    /// root, ~/.local/state/apus/lost-changes for others]
     #[arg(long, value_name = "DIR")]
     lost_changes: Option<PathBuf>,
-    /// How to wait for work: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and then sleeps (`hybrid`
-    /// alone: 50) [default: hybrid]
+    /// How to wait for work: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time
+    /// and then sleeps (`hybrid` alone: 50) [default: hybrid]
     #[arg(long, value_name = "MODE")]
     poll: Option<PollMode>,
     /// Return once the mount is usable, and serve it in the background; warnings go to syslog then
     #[arg(long)]
     daemon: bool,
-    /// Options in the form of fstab, separated by commas: ro, lost=MODE, lost-changes=DIR, poll=MODE, sealed or
-    /// sealed=FOLDER, allow_other, noallow_other
+    /// Options in the form of fstab, separated by commas: ro, lost=MODE, lost-changes=DIR,
+    /// poll=MODE, sealed or sealed=FOLDER, allow_other, noallow_other
     #[arg(short = 'o', value_name = "OPTIONS")]
     options: Vec<OptionList>,
     #[command(flatten)]
@@ -129,7 +133,7 @@ impl MountArguments {
         }
         settings.read_only |= self.read_only;
         if let Some(folder) = self.lost_changes() {
-            // A mount in the background has another directory.
+            // A background mount runs in another directory.
             settings.lost_changes = std::path::absolute(folder)
                 .map_err(|error| Failure::of(&format!("find {}", folder.display()), &error))?;
         }
@@ -141,7 +145,7 @@ impl MountArguments {
         Ok(settings)
     }
 
-    /// How packets are sealed, by a flag or by an option of fstab.
+    /// Returns the sealing of packets, from a flag or an fstab option.
     fn security(&self) -> Result<Option<Security>, Failure> {
         let mut settings = Settings::default();
         self.sealing.apply(&mut settings)?;
@@ -165,7 +169,7 @@ impl MountArguments {
         }
     }
 
-    /// The arguments of the process that serves the mount in the background.
+    /// Returns the arguments of the background process that serves the mount.
     fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = ["fs", "mount", self.served.as_str()].map(Into::into).into();
         words.push(self.path.clone().into());

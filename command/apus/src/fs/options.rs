@@ -1,4 +1,4 @@
-//! The list behind `-o`, as in fstab and on the command line of mount(8).
+//! The option list of `-o`, as in fstab and on the command line of mount(8).
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,10 +9,11 @@ use apus_fs_core::client::Lost;
 
 use crate::sealing::USUAL;
 
-/// How long operations wait for a lost server with `lost=error`. Chosen by us: longer than a restart of the server takes.
+/// Time that operations wait for a lost server with `lost=error`, in seconds. Chosen by us: longer
+/// than a server restart.
 const LOST_TIME: u64 = 30;
 
-/// Options of mount(8) that a mount has anyway, or that concern only mount(8) and systemd.
+/// Options of mount(8) that are always in effect, or that concern only mount(8) and systemd.
 const WITHOUT_EFFECT: &[&str] = &[
     "_netdev",
     "async",
@@ -41,7 +42,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "users",
 ];
 
-/// Behaviour while the server does not respond, as it is written: `wait`, `error` or `error=SECONDS`.
+/// Behaviour while the server does not respond, as written: `wait`, `error` or `error=SECONDS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LostMode(pub(super) Lost);
 
@@ -64,7 +65,7 @@ impl FromStr for LostMode {
     }
 }
 
-/// Options of a list; `None` if the list lacks one.
+/// Options of a list; `None` for an option missing from the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OptionList {
     pub(super) read_only: bool,
@@ -136,7 +137,7 @@ mod tests {
         assert!(!"ro,rw".parse::<OptionList>().unwrap().read_only);
     }
 
-    /// An option that restricts, and is ignored, would mislead.
+    /// Silently ignoring a restrictive option would mislead.
     #[test]
     fn what_is_not_done_is_refused() {
         for text in

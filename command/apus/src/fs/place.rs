@@ -1,4 +1,4 @@
-//! Places that can be mounted: `HOST:PORT`, or `HOST:PORT/NAME` if the server has exports with names.
+//! Mountable places: `HOST:PORT`, or `HOST:PORT/NAME` if the server has named exports.
 
 use crate::address::Address;
 
@@ -16,7 +16,7 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// The text is none; the message says why.
+    /// The text is not a place; the message contains the reason.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (server, export) = text.split_once('/').unwrap_or((text, ""));
         if text.contains('/') {
@@ -26,13 +26,14 @@ impl Place {
         Ok(Self { text: text.to_owned(), server, export: export.to_owned() })
     }
 
-    /// Returns the argument as it was written.
+    /// Returns the argument as written.
     pub(super) fn as_str(&self) -> &str {
         &self.text
     }
 }
 
-/// Checks the name of an export: it has no character that a shell, fstab or a path would read as something else.
+/// Checks the name of an export: it must not contain characters with a special meaning in a shell,
+/// fstab or a path.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let most = apus_fs_core::wire::limits::MAX_EXPORT_NAME;
     let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);

@@ -19,17 +19,19 @@ use apus_command_line::signals;
 
 /// Serve a directory
 ///
-/// Prints `listening on ADDR` once it accepts requests, and serves until it receives SIGINT (Ctrl-C) or SIGTERM; a second
-/// signal ends it immediately, which loses nothing. Every change is written to a log in DIR/.apus-fs and made durable before
-/// a client learns that it is.
+/// Prints `listening on ADDR` once it accepts requests, and serves until it receives SIGINT
+/// (Ctrl-C) or SIGTERM; a second signal ends it immediately, which loses nothing. Every change is
+/// written to a log in DIR/.apus-fs and made durable before a client learns that it is.
 ///
-/// Without --sealed packets are not encrypted: a machine that can read or forge them can read and change the files. So clients
-/// are served only on this host, and in networks that --trust names; with --sealed it restricts them further. A server that an ordinary user runs has that user's rights; started by root,
-/// it serves files of all users, and accepts the user that a client names.
+/// Without --sealed packets are not encrypted: a machine that can read or forge them can read and
+/// change the files. So clients are served only on this host, and in networks that --trust names;
+/// with --sealed it restricts them further. A server that an ordinary user runs has that user's
+/// rights; started by root, it serves files of all users, and accepts the user that a client names.
 ///
-/// A file for --exports has a table in TOML for each directory. Only `directory` is required, and nothing is writable unless it
-/// says so: `[music] directory = "/srv/music", writable = true, squash = 65534, trust = ["10.0.0.0/8"]`, one setting on each
-/// line.
+/// A file for --exports has a table in TOML for each directory. Only `directory` is required, and
+/// nothing is writable unless it says so:
+/// `[music] directory = "/srv/music", writable = true, squash = 65534, trust = ["10.0.0.0/8"]`, one
+/// setting on each line.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus fs serve /srv/shared
@@ -45,20 +47,23 @@ pub(super) struct FsServeArguments {
     /// Serve the directories that this file lists, under names: clients mount HOST:PORT/NAME
     #[arg(long, value_name = "FILE", conflicts_with_all = ["directory", "read_only", "squash", "trust"])]
     exports: Option<PathBuf>,
-    /// Address to listen on, HOST:PORT. Port 0 picks a free one. `[::]:4000` listens on all addresses of the host
+    /// Address to listen on, HOST:PORT. Port 0 picks a free one. `[::]:4000` listens on all
+    /// addresses of the host
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4000", value_parser = Address::parse_local)]
     listen: Address,
     /// Refuse all changes
     #[arg(long)]
     read_only: bool,
-    /// Give everything that is created to this user and the group of the same number; owners cannot be changed then
+    /// Give everything that is created to this user and the group of the same number; owners cannot
+    /// be changed then
     #[arg(long, value_name = "UID")]
     squash: Option<u32>,
-    /// Serve clients in this network, such as 10.0.0.0/8 or fd00::/8, without encryption; may be repeated
+    /// Serve clients in this network, such as 10.0.0.0/8 or fd00::/8, without encryption; may be
+    /// repeated
     #[arg(long, value_name = "NET")]
     trust: Vec<Network>,
-    /// How to wait for requests: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and then sleeps
-    /// (`hybrid` alone: 50)
+    /// How to wait for requests: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that
+    /// time and then sleeps (`hybrid` alone: 50)
     #[arg(long, value_name = "MODE", default_value_t)]
     poll: PollMode,
     #[command(flatten)]
@@ -86,7 +91,7 @@ pub(super) fn run(arguments: &FsServeArguments) -> Result<(), Failure> {
                 .map_err(|problem| Failure::Argument { argument: "DIR".to_owned(), problem })?;
             vec![entry.open(0, "", arguments.trust.clone())?]
         }
-        // clap asks for one of them.
+        // clap requires one of them.
         (None, None) => Vec::new(),
     };
     let poll = apus_fs::endpoint_poll_mode(arguments.poll);

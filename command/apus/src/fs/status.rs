@@ -1,4 +1,4 @@
-//! `apus fs status`: what mounts and servers do.
+//! `apus fs status`: state of mounts and servers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,10 +16,12 @@ use apus_command_line::output;
 /// Time for a server to respond.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Show mounts and servers: leases, changes that are not at the server yet, and clients that wait for others
+/// Show mounts and servers: leases, changes that are not at the server yet, and clients that wait
+/// for others
 ///
-/// Without an argument it shows all mounts and servers of this user on this host. A path shows the mount there, and HOST:PORT
-/// asks a server for its clients, HOST:PORT/NAME a server of several directories.
+/// Without an argument it shows all mounts and servers of this user on this host. A path shows the
+/// mount there, and HOST:PORT asks a server for its clients, HOST:PORT/NAME a server of several
+/// directories.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus fs status
@@ -38,7 +40,7 @@ pub(super) struct StatusArguments {
 ///
 /// # Errors
 ///
-/// There is no such mount or server, or it does not answer.
+/// The mount or server does not exist, or does not answer.
 pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
     let Some(which) = &arguments.which else { return show(arguments, &status::all()?) };
     let path = Path::new(which);

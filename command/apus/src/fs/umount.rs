@@ -12,7 +12,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use apus_command_line::failure::Failure;
 use apus_command_line::output;
 
-/// Time after which a person learns why the command has not ended.
+/// Time before the command tells a person why it is still waiting.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Unmount a served directory
@@ -35,10 +35,10 @@ pub(super) struct UmountArguments {
 ///
 /// # Errors
 ///
-/// Nothing is mounted there, or it is in use.
+/// The path is not a mount point, or the mount is in use.
 pub(super) fn run(arguments: &UmountArguments) -> Result<(), Failure> {
     let path = absolute(&arguments.path)?;
-    // Before the end of the mount: afterwards another process could have its number.
+    // Before the end of the mount: afterwards another process could have its process id.
     let process = serving_process(&path).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let how = if arguments.lazy { Unmount::Lazy } else { Unmount::IfUnused };
     apus_fuse::unmount(&path, how).map_err(|error| Failure::Work(error.to_string()))?;
@@ -60,7 +60,7 @@ fn wait(ended: &mut [PollFd<'_>], time: Option<&Timespec>) -> Result<bool, Failu
         .map_err(|error| Failure::of("wait for the mount's process", &error))
 }
 
-/// Returns a path without symbolic links, also if the file system there does not answer any more.
+/// Returns a path without symbolic links, even if the file system there no longer answers.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     let whole = || std::path::absolute(path);
     let found = std::fs::canonicalize(path).or_else(|_| {
@@ -73,7 +73,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     found.map_err(|error: std::io::Error| Failure::of(&path.display().to_string(), &error))
 }
 
-/// Returns the process that serves a mount, if it is one of this user.
+/// Returns the process that serves a mount, if it belongs to this user.
 fn serving_process(path: &Path) -> Option<Pid> {
     let all = status::all().unwrap_or_default();
     let mount = all.iter().find(|one| one.role == Role::Mount && Path::new(&one.path) == path)?;

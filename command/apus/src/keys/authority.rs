@@ -14,7 +14,7 @@ use rcgen::{
 
 use apus_command_line::failure::Failure;
 
-/// Certificates are valid from this time before now: clocks of a cluster differ by less.
+/// Backdating of certificates: clocks within a cluster differ by less.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(3600);
 
 /// A day.
@@ -65,8 +65,8 @@ impl Authority {
         Ok(Self { issuer, certificate, cluster })
     }
 
-    /// Issues a certificate for the host `name` with these addresses, valid for `days`, and writes the host's files into
-    /// `folder`.
+    /// Issues a certificate for the host `name` with these addresses, valid for `days`, and writes
+    /// the host's files into `folder`.
     pub(super) fn issue(
         &self,
         folder: &Path,
@@ -116,7 +116,7 @@ fn params(name: &str, days: u32) -> Result<CertificateParams, Failure> {
     Ok(params)
 }
 
-/// Makes a folder that only its owner may read, unless it is there.
+/// Creates a folder readable only by its owner, unless it exists.
 pub(super) fn create_folder(folder: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::Work(format!("make {}: {error}", folder.display()));
     if !folder.exists() {
@@ -126,7 +126,7 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a new file that only its owner may read.
+/// Writes a new file readable only by its owner.
 pub(super) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     write(path, bytes, 0o600)
 }

@@ -12,8 +12,9 @@ use apus_command_line::output;
 
 /// Make the certificate authority of a cluster, and the keys of this host
 ///
-/// The folder then has `cluster.key` and `cluster.pem` (the CA), and `host.key` and `host.pem`. With --secret it has
-/// `secret` instead, 32 random bytes that all hosts of the cluster share: simpler, and any host that has it can pass for every other one.
+/// The folder then has `cluster.key` and `cluster.pem` (the CA), and `host.key` and `host.pem`.
+/// With --secret it has `secret` instead, 32 random bytes that all hosts of the cluster share:
+/// simpler, and any host that has it can pass for every other one.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus keys init
@@ -23,7 +24,8 @@ pub(super) struct InitArguments {
     /// Name of the cluster, the first part of all identities: spiffe://NAME/HOST
     #[arg(long, value_name = "NAME", default_value = "cluster")]
     cluster: String,
-    /// Folder for the files [default: the variable APUS_KEYS, /etc/apus/keys for root, ~/.config/apus/keys]
+    /// Folder for the files [default: the variable APUS_KEYS, /etc/apus/keys for root,
+    /// ~/.config/apus/keys]
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
     /// Days of validity of the CA; the host's certificate ends after a year at the latest
@@ -37,8 +39,8 @@ pub(super) struct InitArguments {
 /// Days of validity of a host's certificate.
 pub(super) const HOST_DAYS: u32 = 365;
 
-/// Returns a secret as a line of hexadecimal digits. A reader takes the end of a line for what an editor has added, and a
-/// random byte may be one.
+/// Returns a secret as a line of hexadecimal digits. Readers strip a trailing newline as an
+/// editor's addition, and a random byte may be a newline.
 fn in_text(secret: &[u8]) -> String {
     hex(secret) + "\n"
 }
@@ -70,7 +72,7 @@ pub(super) fn run(arguments: &InitArguments) -> Result<(), Failure> {
     ))
 }
 
-/// Returns the name of this host, with `-` for what identities do not have.
+/// Returns the name of this host, with `-` for characters not allowed in identities.
 fn host_name() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';

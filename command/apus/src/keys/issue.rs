@@ -13,9 +13,9 @@ use apus_command_line::output;
 
 /// Issue a certificate for a host of the cluster, with a new key
 ///
-/// The folder then has `host.key`, `host.pem` and `cluster.pem`: all that the host needs. Copy it there and remove it here. To renew a
-/// host's certificate, issue it into a new folder and rename its files into the place of the old ones; running services
-/// take them within two seconds.
+/// The folder then has `host.key`, `host.pem` and `cluster.pem`: all that the host needs. Copy it
+/// there and remove it here. To renew a host's certificate, issue it into a new folder and rename
+/// its files into the place of the old ones; running services take them within two seconds.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus keys issue db-1 --out db-1-keys

@@ -1,11 +1,11 @@
 //! `apus keys`: a small certificate authority for a cluster.
 //!
 //! ```text
-//!   authority   the CA: its files, and the certificates that it issues
+//!   authority   the CA: its files, and issued certificates
 //!   digits      bytes as hexadecimal digits
-//!   init        makes a CA, and the keys of this host; or a secret
-//!   issue       makes the keys of another host
-//!   show        names, fingerprints, dates and permissions of what is there
+//!   init        creates a CA and the keys of this host, or a secret
+//!   issue       creates the keys of another host
+//!   show        names, fingerprints, dates and permissions of the files
 //! ```
 
 mod authority;
@@ -20,9 +20,10 @@ use apus_command_line::failure::Failure;
 
 /// Make and show the keys that hosts of a cluster seal their packets with
 ///
-/// `init` makes a certificate authority (CA) and the keys of this host, `issue` the keys of another host. Copy the folder of
-/// a host there over a channel that you trust, such as SSH, and never the CA's own key `cluster.key`. Services then use
-/// the keys with `--sealed`, or with the table `[security]` of their configuration file.
+/// `init` makes a certificate authority (CA) and the keys of this host, `issue` the keys of another
+/// host. Copy the folder of a host there over a channel that you trust, such as SSH, and never the
+/// CA's own key `cluster.key`. Services then use the keys with `--sealed`, or with the table
+/// `[security]` of their configuration file.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus keys init
@@ -41,11 +42,11 @@ enum Command {
     Show(show::ShowArguments),
 }
 
-/// Does what the arguments say.
+/// Runs the selected subcommand.
 ///
 /// # Errors
 ///
-/// A file cannot be read or written, or is there already.
+/// A file cannot be read or written, or already exists.
 pub(crate) fn run(arguments: &KeysArguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Init(arguments) => init::run(arguments),

@@ -1,4 +1,4 @@
-//! `apus keys show`: what is in a folder of keys.
+//! `apus keys show`: content of a folder of keys.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,8 @@ use crate::sealing::{folder, host_settings};
 use apus_command_line::failure::Failure;
 use apus_command_line::output;
 
-/// Show names, fingerprints and dates of the certificates in a folder, and whether its keys are safe
+/// Show names, fingerprints and dates of the certificates in a folder, and whether its keys are
+/// safe
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus keys show

@@ -1,4 +1,4 @@
-//! `apus metrics`: what running processes count.
+//! `apus metrics`: counters of running processes.
 //!
 //! ```text
 //!   tables          activity as text
@@ -27,11 +27,12 @@ use apus_command_line::output;
 
 /// Show rates, core usage and canaries of running processes that use apus
 ///
-/// Takes two snapshots of the counters, an interval apart, and shows the difference: counters with their rates, the
-/// cores used by each part of the engine, how messages were received, how long calls took, and canaries, which are
-/// counters that should stay zero. The table of senders has the peers whose messages are arriving at the end of the
-/// interval: what they may send, and what they say waits with them. Every process of the same user that has an endpoint can be inspected, unless it
-/// forbids that. docs/metrics.md explains each counter.
+/// Takes two snapshots of the counters, an interval apart, and shows the difference: counters with
+/// their rates, the cores used by each part of the engine, how messages were received, how long
+/// calls took, and canaries, which are counters that should stay zero. The table of senders has the
+/// peers whose messages are arriving at the end of the interval: what they may send, and what they
+/// say waits with them. Every process of the same user that has an endpoint can be inspected,
+/// unless it forbids that. docs/metrics.md explains each counter.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus metrics
@@ -64,8 +65,8 @@ pub(crate) struct MetricsArguments {
     /// Take one snapshot and print it in the format of Prometheus
     #[arg(long, conflicts_with_all = ["json", "listen"])]
     prometheus: bool,
-    /// Serve the counters to Prometheus on http://ADDR/metrics until interrupted; ADDR is an IP address and a port, and
-    /// port 0 picks a free one
+    /// Serve the counters to Prometheus on http://ADDR/metrics until interrupted; ADDR is an IP
+    /// address and a port, and port 0 picks a free one
     #[arg(long, value_name = "ADDR", conflicts_with = "json", value_parser = address)]
     listen: Option<SocketAddr>,
 }
@@ -113,7 +114,7 @@ fn watch(arguments: &MetricsArguments, processes: &[Process]) -> Result<(), Fail
         let now = snapshots(processes)?;
         let mut activities = activities(&before, &now)?;
         for activity in &mut activities {
-            // A process that has just ended, or of an older version, has no answer.
+            // A process that has just ended, or that runs an older version, does not answer.
             activity.senders = Process::new(activity.now.pid).senders().ok();
         }
         show(arguments, &activities)?;
@@ -130,12 +131,13 @@ fn snapshots(processes: &[Process]) -> Result<Vec<Snapshot>, Failure> {
     Ok(answers.into_iter().map(|(_, snapshot)| snapshot).collect())
 }
 
-/// Pairs the snapshots by process and returns the activity of each. A process that is in only one of the two has none.
-/// A single process in each is compared even under different ids, for instance a server before and after a restart.
+/// Pairs the snapshots by process and returns the activity of each. A process present in only one
+/// of the two has no activity. If each contains a single process, the two are compared despite
+/// different ids, for instance a server before and after a restart.
 ///
 /// # Errors
 ///
-/// No process is in both.
+/// No process is present in both.
 fn activities(before: &[Snapshot], now: &[Snapshot]) -> Result<Vec<Activity>, Failure> {
     let pairs: Vec<(&Snapshot, &Snapshot)> = match (before, now) {
         ([before], [now]) => vec![(before, now)],

@@ -11,7 +11,8 @@ use signal_hook::iterator::Signals;
 use apus_command_line::failure::Failure;
 use apus_command_line::output;
 
-/// Serves the counters of one process, or of all processes found at each request, until SIGINT or SIGTERM.
+/// Serves the counters of one process, or of all processes found at each request, until SIGINT or
+/// SIGTERM arrives.
 ///
 /// # Errors
 ///
@@ -28,8 +29,8 @@ pub(super) fn listen(address: SocketAddr, pid: Option<u32>) -> Result<(), Failur
     Ok(())
 }
 
-/// Returns the snapshots of the processes that run now. Prometheus notices a process that has ended by its missing
-/// values.
+/// Returns the snapshots of all running processes. Prometheus detects an ended process by its
+/// missing values.
 fn snapshots(pid: Option<u32>) -> Vec<Snapshot> {
     let all = match pid {
         Some(pid) => vec![Process::new(pid)],

@@ -1,4 +1,4 @@
-//! Files with snapshots, which `--save` writes and `--diff` reads.
+//! Snapshot files, written by `--save` and read by `--diff`.
 
 use std::fs;
 use std::path::Path;
@@ -18,11 +18,11 @@ pub(super) fn write(path: &Path, snapshots: &[Snapshot]) -> Result<(), Failure> 
     Destination::open("--save", path)?.fill((text + "\n").as_bytes())
 }
 
-/// Reads such a file.
+/// Reads a snapshot file.
 ///
 /// # Errors
 ///
-/// [`Failure::Argument`] if the file cannot be read or contains something else.
+/// [`Failure::Argument`] if the file cannot be read or is not a snapshot file.
 pub(super) fn read(path: &Path) -> Result<Vec<Snapshot>, Failure> {
     let failure = |problem: String| Failure::Argument { argument: "--diff".to_owned(), problem };
     let text = fs::read_to_string(path)

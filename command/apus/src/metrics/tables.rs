@@ -35,7 +35,7 @@ pub(super) fn text(activity: &Activity) -> String {
     text
 }
 
-/// Returns a table, or `None` without lines.
+/// Returns a table; `None` without lines.
 fn table(title: &str, header: &[&str], lines: Vec<Vec<String>>) -> Option<Table> {
     let header = header.iter().map(|&name| name.to_owned()).collect();
     (!lines.is_empty()).then(|| Table { title: title.to_owned(), header, lines })
@@ -81,7 +81,7 @@ fn received(activity: &Activity) -> Option<Table> {
     table("how messages were received", &["", "per second", "per message"], lines)
 }
 
-/// Returns what each shard of endpoints with several has done.
+/// Returns the activity of each shard of sharded endpoints.
 fn shards(activity: &Activity) -> Option<Table> {
     let line = |shard: &EndpointSnapshot| {
         let rate = |name: &str| short(shard.counter(name) as f64 / activity.seconds);
@@ -100,7 +100,7 @@ fn shards(activity: &Activity) -> Option<Table> {
     table("shards", &header, activity.shards.iter().map(line).collect())
 }
 
-/// Returns the peers whose messages are arriving.
+/// Returns the peers with arriving messages.
 fn senders(activity: &Activity) -> Option<Table> {
     let senders = activity.senders.as_ref()?;
     let header: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
@@ -127,7 +127,7 @@ fn durations(activity: &Activity) -> Option<Table> {
     })
 }
 
-/// Returns the counters that have changed, in the order of their groups.
+/// Returns the changed counters, in the order of their groups.
 fn counters(activity: &Activity) -> String {
     let place = |name: &str| {
         let family = name.split_once('.').map_or(name, |(family, _)| family);
@@ -151,18 +151,19 @@ fn counters(activity: &Activity) -> String {
     }
 }
 
-/// Returns the gauges that the application has published.
+/// Returns the gauges published by the application.
 fn gauges(activity: &Activity) -> Option<Table> {
     let published = activity.now.application.iter();
     let gauges = published.filter(|family| family.kind == FamilyKind::Gauge);
-    // Root may inspect processes of other users: control characters in their names must not reach the terminal.
+    // Root may inspect processes of other users: control characters in their names must not reach
+    // the terminal.
     let line =
         |(name, value): (String, u64)| vec![name.replace(char::is_control, "?"), value.to_string()];
     let lines = gauges.flat_map(ApplicationFamily::named).map(line).collect();
     table("current values of the application", &["gauge", "value"], lines)
 }
 
-/// Returns the canaries that are not zero.
+/// Returns the nonzero canaries.
 fn canaries(activity: &Activity) -> String {
     let line = |(canary, new, all): (&apus::snapshot::Canary, u64, u64)| {
         format!("  {}: {all}, {new} of them in this interval: {}\n", canary.name, canary.meaning)

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   sampler   reads the counters, in its own thread                ─▶ Sample
-//!   model     the last two samples, and what the user has selected ─▶ Row
+//!   model     the last two samples, and the user's selection       ─▶ Row
 //!   view      draws the rows
 //! ```
 
@@ -27,18 +27,21 @@ use sampler::Sampler;
 
 /// Watch running processes that use apus: RPCs, rates, round trips, grants, queues
 ///
-/// Shows all processes of the same user that have endpoints, and the live RPCs of the selected one. The round-trip time
-/// (RTT) is the time from a call to the end of its response; the serving time is the time from a request's first packet
-/// to its reply. Senders are the peers whose messages are arriving: what they may send, the part of it that is under
-/// way, and what they say waits with them. `apus metrics PID` shows more of one process.
+/// Shows all processes of the same user that have endpoints, and the live RPCs of the selected one.
+/// The round-trip time (RTT) is the time from a call to the end of its response; the serving time
+/// is the time from a request's first packet to its reply. Senders are the peers whose messages are
+/// arriving: what they may send, the part of it that is under way, and what they say waits with
+/// them. `apus metrics PID` shows more of one process.
 ///
-/// Keys: q quits, the arrows (or j and k) select a process, + and - change the interval, the space bar pauses.
+/// Keys: q quits, the arrows (or j and k) select a process, + and - change the interval, the space
+/// bar pauses.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus top
   apus top 4711 --interval 0.5")]
 pub(crate) struct TopArguments {
-    /// Ids of the processes; without any, all processes of this user, including those that start later
+    /// Ids of the processes; without any, all processes of this user, including those that start
+    /// later
     #[arg(value_name = "PID", value_parser = parse_pid)]
     pids: Vec<u32>,
     /// Seconds between two snapshots: 0.1 to 60
@@ -60,14 +63,15 @@ const TICK: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 ///
-/// Standard input or output is no terminal, or the terminal fails.
+/// Standard input or output is not a terminal, or the terminal fails.
 pub(crate) fn run(arguments: &TopArguments) -> Result<(), Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         let text = "`apus top` needs a terminal; `apus metrics --all --count 0` works without one";
         return Err(Failure::Work(text.to_owned()));
     }
     let ended = Arc::new(AtomicBool::new(false));
-    // SIGHUP keeps its default: without a terminal there is nothing to restore, and a read of its keys would never end.
+    // SIGHUP keeps its default action: without a terminal no state needs restoring, and a read of
+    // its keys would never end.
     signal_hook::flag::register(SIGTERM, ended.clone())
         .map_err(|error| Failure::of("catch SIGTERM", &error))?;
     // A panic restores the terminal as well.
@@ -103,7 +107,7 @@ fn show(
     Ok(())
 }
 
-/// Executes the command of a key and returns whether to continue.
+/// Executes the command bound to a key, and returns whether to continue.
 fn handle_key(key: KeyEvent, model: &mut Model, sampler: &Sampler) -> bool {
     match key.code {
         KeyCode::Char('q') | KeyCode::Esc => return false,

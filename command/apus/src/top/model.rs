@@ -1,4 +1,4 @@
-//! Model: what the view shows, from the last two samples and the choices of the user.
+//! Model: content of the view, from the last two samples and the user's choices.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ pub(super) const INTERVALS: (f64, f64) = (0.1, 60.0);
 pub(super) struct Model {
     /// The processes, ordered by id.
     pub(super) rows: Vec<Row>,
-    /// Index of the selected process in `rows`, as the table widget wants it.
+    /// Index of the selected process in `rows`, as required by the table widget.
     pub(super) table: TableState,
-    /// Id of the selected process, which stays selected when others start and end.
+    /// Id of the selected process, which remains selected when others start and end.
     selected: Option<u32>,
     /// Counters of each process in the last sample.
     last: BTreeMap<u32, Snapshot>,
@@ -34,15 +34,15 @@ pub(super) struct Model {
 /// A process.
 pub(super) struct Row {
     pub(super) pid: u32,
-    /// Its program and addresses, or why it does not answer.
+    /// Its program and addresses, or the reason why it does not answer.
     pub(super) label: String,
     /// Its figures; `None` until the second sample.
     pub(super) figures: Option<Figures>,
-    /// The figures of its shards, if it has an endpoint with several.
+    /// The figures of its shards, if it has a sharded endpoint.
     pub(super) shards: Vec<(String, Figures)>,
     /// Its live RPCs, the oldest first.
     pub(super) rpcs: Vec<RpcRow>,
-    /// The peers whose messages are arriving.
+    /// The peers with arriving messages.
     pub(super) senders: Senders,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Row {
 pub(super) struct Figures {
     /// Calls that ended with a response, per second, over the network and through shared memory.
     pub(super) calls: f64,
-    /// Requests that arrived completely, per second.
+    /// Completely received requests, per second.
     pub(super) served: f64,
     /// Megabytes of messages delivered to the application, per second.
     pub(super) megabytes: f64,
@@ -61,21 +61,21 @@ pub(super) struct Figures {
     pub(super) serving: [Option<u64>; 2],
     /// Live RPCs, as client and as server.
     pub(super) rpcs: u64,
-    /// Requests and completions that wait for the application.
+    /// Requests and completions waiting for the application.
     pub(super) waiting: u64,
-    /// Messages that wait for grants.
+    /// Messages waiting for grants.
     pub(super) grantable: u64,
     /// Megabytes granted, per second.
     pub(super) granted: f64,
     /// Bytes granted and not yet received.
     pub(super) incoming: u64,
-    /// Bytes that wait for transmission or acknowledgment.
+    /// Bytes waiting for transmission or acknowledgment.
     pub(super) sending: u64,
     /// Packets retransmitted, per second.
     pub(super) resent: f64,
-    /// Cores that the process uses.
+    /// Cores used by the process.
     pub(super) cores: f64,
-    /// Canaries that are not zero.
+    /// Nonzero canaries.
     pub(super) canaries: usize,
 }
 
@@ -93,7 +93,7 @@ impl Figures {
             megabytes: bytes as f64 / 1e6 / activity.seconds,
             rtt: quantiles("call_nanos"),
             serving: quantiles("serve_nanos"),
-            // `calls` includes those through shared memory, which are no RPCs of the protocol.
+            // `calls` includes calls through shared memory, which are not RPCs of the protocol.
             rpcs: gauge("calls").max(gauge("client_rpcs")) + gauge("server_rpcs"),
             waiting: gauge("requests_waiting") + gauge("ends_waiting"),
             grantable: gauge("grantable"),
@@ -163,7 +163,7 @@ impl Model {
         Row { pid: process.pid, label, figures, shards, rpcs, senders }
     }
 
-    /// Returns the selected process; `None` if there is no process.
+    /// Returns the selected process; `None` without processes.
     pub(super) fn selected(&self) -> Option<&Row> {
         self.rows.get(self.table.selected()?)
     }
@@ -182,7 +182,7 @@ impl Model {
         self.find_selected();
     }
 
-    /// Finds the selected process among the rows, and selects the first one if it has ended.
+    /// Finds the selected process among the rows, and selects the first process if it has ended.
     fn find_selected(&mut self) {
         let place = |pid| self.rows.iter().position(|row| row.pid == pid);
         let index = self.selected.and_then(place).unwrap_or(0);
@@ -195,7 +195,8 @@ impl Model {
         self.paused = !self.paused;
     }
 
-    /// Multiplies the interval by `factor`, within [`INTERVALS`], and returns the new interval in seconds.
+    /// Multiplies the interval by `factor`, within [`INTERVALS`], and returns the new interval in
+    /// seconds.
     pub(super) fn scale_interval(&mut self, factor: f64) -> f64 {
         let (shortest, longest) = INTERVALS;
         self.interval = (self.interval * factor).clamp(shortest, longest);

@@ -1,6 +1,7 @@
 //! Sampler: reads the counters of processes, in its own thread.
 //!
-//! A process that is stopped in a debugger answers late; the thread keeps such waits away from the keys of the user.
+//! A process stopped in a debugger answers late; the thread keeps such waits from delaying the
+//! user's keys.
 
 use std::io;
 use std::sync::Arc;
@@ -18,15 +19,15 @@ pub(super) type Sample = Vec<ProcessSample>;
 /// The answer of one process.
 pub(super) struct ProcessSample {
     pub(super) pid: u32,
-    /// Its counters, or the reason why there are none.
+    /// Its counters, or the reason for their absence.
     pub(super) snapshot: Result<Snapshot, String>,
     /// Its live RPCs, the oldest first.
     pub(super) rpcs: Vec<RpcRow>,
-    /// The peers whose messages are arriving.
+    /// The peers with arriving messages.
     pub(super) senders: Senders,
 }
 
-/// Takes a sample in each interval until it is dropped.
+/// Takes a sample in each interval until dropped.
 pub(super) struct Sampler {
     samples: Receiver<Sample>,
     interval_millis: Arc<AtomicU64>,
@@ -36,8 +37,8 @@ pub(super) struct Sampler {
 const STEP: Duration = Duration::from_millis(50);
 
 impl Sampler {
-    /// Starts to sample these processes every `seconds`, beginning immediately. An empty list means all processes of
-    /// this user.
+    /// Samples these processes every `seconds`, starting immediately. An empty list means all
+    /// processes of this user.
     ///
     /// # Errors
     ///
@@ -58,7 +59,7 @@ impl Sampler {
         self.interval_millis.store((seconds * 1e3) as u64, Ordering::Relaxed);
     }
 
-    /// Returns the samples that have not been returned yet.
+    /// Returns the samples not yet returned.
     pub(super) fn samples(&self) -> impl Iterator<Item = Sample> {
         self.samples.try_iter()
     }
@@ -89,7 +90,7 @@ fn sample(pids: &[u32]) -> Sample {
 fn ask(process: &Process) -> ProcessSample {
     let snapshot =
         process.snapshot().map_err(|error| error.to_string().replace(char::is_control, "?"));
-    // A process that has not answered is not waited for again.
+    // Once a process has failed to answer, it is not waited for again.
     let answers = snapshot.is_ok();
     ProcessSample {
         pid: process.pid(),

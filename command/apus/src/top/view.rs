@@ -14,7 +14,8 @@ use crate::senders::{self, COLUMNS};
 
 /// Draws the title, the processes, and the senders and RPCs of the selected process.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &mut Model) {
-    // The table of processes gets the lines it needs, up to half of the screen. Its frame and header take three.
+    // The table of processes gets the lines it needs, up to half of the screen; three of them are
+    // its frame and header.
     let most = frame.area().height / 2;
     // A line for each process and for each of its shards, and three for the border and the names.
     let lines: usize = model.rows.iter().map(|row| 1 + row.shards.len()).sum();
@@ -35,8 +36,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &mut Model) {
     rpcs(frame, below, model.selected());
 }
 
-/// Returns the lines for the table of this number of senders: as many as it needs, up to a quarter of the screen. None
-/// without senders, or if no sender would fit.
+/// Returns the height of the table for this number of senders: the lines it needs, up to a quarter
+/// of the screen. Returns 0 without senders, or if no sender would fit.
 fn height_of_senders(senders: usize, screen: u16) -> u16 {
     /// The frame and the header.
     const REST: u16 = 3;
@@ -55,8 +56,8 @@ fn title(model: &Model) -> Line<'static> {
     Line::from(text).style(Style::new().add_modifier(Modifier::BOLD))
 }
 
-/// Columns of the table of processes, with their widths. Canaries and the label of the process follow; the label takes
-/// the rest.
+/// Columns of the table of processes, with their widths. Canaries and the process label follow; the
+/// label fills the rest.
 const PROCESSES: [(&str, u16); 15] = [
     ("PID", 8),
     ("calls/s", 8),
@@ -170,7 +171,7 @@ fn rpcs(frame: &mut Frame<'_>, area: Rect, row: Option<&Row>) {
 fn rpc(rpc: &RpcRow) -> Cells<'_> {
     let millis = |nanos: u64| short(nanos as f64 / 1e6);
     let message = |message: Option<MessageProgress>| match message {
-        // The granted offset is of interest only until the whole message is granted.
+        // The granted offset matters only until the whole message is granted.
         Some(MessageProgress { length, done, granted }) if granted < length => {
             format!("{done} of {length}, {granted} granted")
         }

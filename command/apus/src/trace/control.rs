@@ -10,8 +10,8 @@ use apus_command_line::output;
 
 /// Freeze the trace of a running process, so that its records are kept
 ///
-/// The process records nothing until `apus trace resume`; `apus trace dump` writes its records to a file. A trace that
-/// is already frozen, for instance because of a slow RPC, stays as it is.
+/// The process records nothing until `apus trace resume`; `apus trace dump` writes its records to a
+/// file. A trace that is already frozen, for instance because of a slow RPC, stays as it is.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus trace freeze
@@ -35,10 +35,11 @@ pub(super) struct Resume {
     control: ControlArguments,
 }
 
-/// Show what running processes record: share of RPCs, number of records, and what has frozen the trace
+/// Show what running processes record: share of RPCs, number of records, and what has frozen the
+/// trace
 ///
-/// Also shows the files that a process has written automatically, if it is configured to (section `[trace]` of
-/// docs/configuration.md).
+/// Also shows the files that a process has written automatically, if it is configured to (section
+/// `[trace]` of docs/configuration.md).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus trace status
@@ -105,7 +106,7 @@ fn name(process: &Process) -> String {
     }
 }
 
-/// Returns one line on recording, and one more on each of the files and the last problem, if there are any.
+/// Returns one line on recording, plus one each on the files and on the last problem, if any.
 fn text(name: &str, status: &TraceStatus) -> String {
     let TraceStatus { records, threads, frozen_nanos, .. } = status;
     let seconds = *frozen_nanos as f64 / 1e9;
@@ -123,7 +124,8 @@ fn text(name: &str, status: &TraceStatus) -> String {
     if let Some(problem) = &status.problem {
         text += &format!("  the last file could not be written: {problem}\n");
     }
-    // The text may come from a process of another user: control characters must not reach the terminal of root.
+    // The text may come from a process of another user: control characters must not reach root's
+    // terminal.
     text.replace(|c: char| c.is_control() && c != '\n', "?")
 }
 

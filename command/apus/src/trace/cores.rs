@@ -1,4 +1,4 @@
-//! `apus trace cores`: the gaps in which a thread with work did not run.
+//! `apus trace cores`: gaps during which a thread with work did not run.
 
 use apus_traces::view;
 use clap::Args;
@@ -9,9 +9,9 @@ use apus_command_line::failure::Failure;
 
 /// Show the gaps in which a thread had work and did not run
 ///
-/// In such a gap the thread lost its core, or a system call took long. If several threads of a host have a gap at the
-/// same time, the host itself stood still (an SMI, a hypervisor). The report also shows how much of its time each
-/// thread worked and slept.
+/// In such a gap the thread lost its core, or a system call took long. If several threads of a host
+/// have a gap at the same time, the host itself stood still (an SMI, a hypervisor). The report also
+/// shows how much of its time each thread worked and slept.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus trace cores server.tt

@@ -15,10 +15,10 @@ use apus_command_line::output;
 
 /// Write the trace of a running process to a file
 ///
-/// The trace contains the last 16384 records of each thread, up to now or up to the moment when the trace was
-/// frozen. Every process of the same user that has an endpoint can be asked, unless it forbids that; it continues to
-/// run. To compare several processes, freeze all of them first: the ring of a busy thread covers only some
-/// milliseconds.
+/// The trace contains the last 16384 records of each thread, up to now or up to the moment when the
+/// trace was frozen. Every process of the same user that has an endpoint can be asked, unless it
+/// forbids that; it continues to run. To compare several processes, freeze all of them first: the
+/// ring of a busy thread covers only some milliseconds.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus trace dump
@@ -27,8 +27,8 @@ use apus_command_line::output;
 pub(super) struct DumpArguments {
     #[command(flatten)]
     processes: Processes,
-    /// Write to this file, or to HOST-PID.tt in this directory. With --all it is a directory, which is created if it
-    /// does not exist
+    /// Write to this file, or to HOST-PID.tt in this directory. With --all it is a directory, which
+    /// is created if it does not exist
     #[arg(long, value_name = "FILE|DIR", default_value = ".")]
     out: PathBuf,
     /// Print one JSON object instead of a line for each file
@@ -56,14 +56,15 @@ pub(super) fn run(arguments: &DumpArguments) -> Result<(), Failure> {
     output::write(dumped.iter().map(DumpedTrace::line).collect::<String>())
 }
 
-/// The file, or the directory for several.
+/// The file, or the directory for several files.
 enum Target<'a> {
     File(&'a Path, Destination),
     Directory(&'a Path),
 }
 
 impl<'a> Target<'a> {
-    /// Checks that the files can be written before any process is asked. `directory` tells that there may be several.
+    /// Checks that the files are writable before any request is sent. `directory` means that there
+    /// may be several files.
     fn open(out: &'a Path, directory: bool) -> Result<Self, Failure> {
         let ends_with_slash = out.as_os_str().as_encoded_bytes().ends_with(b"/");
         if !directory && !ends_with_slash && !out.is_dir() {

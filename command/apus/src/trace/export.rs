@@ -11,8 +11,9 @@ use apus_command_line::failure::Failure;
 
 /// Export traces to the Perfetto UI
 ///
-/// Writes a file for <https://ui.perfetto.dev>, which opens it without uploading it. It shows threads with their
-/// events, calls and served RPCs with their stages, arrows along the messages, and granted bytes as counters.
+/// Writes a file for <https://ui.perfetto.dev>, which opens it without uploading it. It shows
+/// threads with their events, calls and served RPCs with their stages, arrows along the messages,
+/// and granted bytes as counters.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus trace export --perfetto trace.pftrace client.tt server.tt")]

@@ -8,8 +8,9 @@ use apus_command_line::failure::Failure;
 
 /// Show the way of file operations: kernel, client, network, server, log, and back
 ///
-/// Prints how long operations of each kind took, and for the longest ones each station with its time. It needs the traces of the
-/// mount and of the server. Stages of RPCs are shown if both trace all RPCs.
+/// Prints how long operations of each kind took, and for the longest ones each station with its
+/// time. It needs the traces of the mount and of the server. Stages of RPCs are shown if both trace
+/// all RPCs.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus trace files mount.tt server.tt

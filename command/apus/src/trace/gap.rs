@@ -4,7 +4,7 @@
 ///
 /// # Errors
 ///
-/// The text is no such time.
+/// The text is not such a time.
 pub(super) fn parse_micros(text: &str) -> Result<f64, String> {
     let micros = text.parse().ok().filter(|micros: &f64| (0.0..=3.6e9).contains(micros));
     micros.ok_or_else(|| "a gap is 0 to 3600000000 microseconds; try 50".to_owned())

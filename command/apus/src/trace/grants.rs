@@ -9,9 +9,10 @@ use apus_command_line::failure::Failure;
 
 /// Show whether enough is granted, and when the link idles although work waits
 ///
-/// The report shows over time the bytes that receivers have granted and not yet received, and the bytes that senders
-/// may send and have not sent. It also shows how long no packet arrived while a message was incomplete, and why:
-/// nothing was granted, the sender had grants and did not send, or everything was on its way.
+/// The report shows over time the bytes that receivers have granted and not yet received, and the
+/// bytes that senders may send and have not sent. It also shows how long no packet arrived while a
+/// message was incomplete, and why: nothing was granted, the sender had grants and did not send, or
+/// everything was on its way.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus trace grants client.tt server.tt

@@ -1,7 +1,7 @@
 //! `apus trace record`: traces of a client and a server on this machine.
 //!
-//! Client and server exchange messages in two processes; then each writes its trace to a file. The result compares the
-//! client's own measurement with the sum of the stages of the traced RPCs.
+//! Client and server exchange messages in two processes; then each writes its trace to a file. The
+//! result compares the client's own measurement with the sum of the stages of the traced RPCs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,10 +28,10 @@ use crate::path::Path;
 
 /// Record the traces of a client and a server on this machine
 ///
-/// Two processes exchange messages for some time, and each writes its trace for the other commands: `client.tt` and
-/// `server.tt`. The command compares the time that the client measured with the sum of the stages of the
-/// traced RPCs. A trace keeps the last 16384 records of each thread, which are some hundred RPCs however long the
-/// recording takes.
+/// Two processes exchange messages for some time, and each writes its trace for the other commands:
+/// `client.tt` and `server.tt`. The command compares the time that the client measured with the sum
+/// of the stages of the traced RPCs. A trace keeps the last 16384 records of each thread, which are
+/// some hundred RPCs however long the recording takes.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(after_help = "Examples:
   apus trace record
@@ -50,8 +50,8 @@ pub(super) struct RecordArguments {
     /// Duration of the exchange in seconds: 0.01 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5, allow_negative_numbers = true)]
     seconds: f64,
-    /// How to wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and then sleeps
-    /// (`hybrid` alone: 50)
+    /// How to wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that
+    /// time and then sleeps (`hybrid` alone: 50)
     #[arg(long, value_name = "MODE", default_value_t = PollMode::Spin)]
     poll: PollMode,
     /// RPCs to trace: `all`, or `sampled=N` for one RPC in N
@@ -66,7 +66,7 @@ pub(super) struct RecordArguments {
 }
 
 impl RecordArguments {
-    /// Checks the values, and returns the sampling.
+    /// Checks the values, and returns the sampling mode.
     fn check(&self) -> Result<Sampling, Error> {
         check_seconds(self.seconds)?;
         let sizes = 1..=Plan::LARGEST;
@@ -96,7 +96,7 @@ impl RecordArguments {
     }
 }
 
-/// Records the traces, and prints how well they agree with the client's measurement.
+/// Records the traces, and prints their agreement with the client's measurement.
 pub(super) fn run(arguments: &RecordArguments) -> Result<(), Failure> {
     let outcome = record(arguments, &Spawner::this_program()?)?;
     if arguments.json { output::line(&outcome.json()) } else { output::write(outcome.to_string()) }
@@ -152,7 +152,7 @@ fn compare(outcome: &mut Outcome, measured: &Side, files: &[PathBuf]) -> Result<
     let own = measured.latency;
     outcome.rows.push(row("measured by the client", own.samples, own.p50 as f64));
     let timeline = Timeline::of(&merged, &RpcFilter::default());
-    // Before two processes share memory they say so over the network.
+    // The handshake for shared memory itself runs over the network.
     let Some(group) = timeline.groups.iter().max_by_key(|group| group.rtt.count()) else {
         outcome.notes.push("the traces have no RPC from its call to its return".to_owned());
         return Ok(());

@@ -10,8 +10,9 @@ use apus_command_line::failure::Failure;
 
 /// List RPCs with their times, their throughput, and events that should be rare
 ///
-/// Prints a line for each selected RPC: its id, when it was called and between which addresses, lengths, round trip,
-/// time to the first grant, throughput of sending, receiving and copying, and what happened to it that should be rare.
+/// Prints a line for each selected RPC: its id, when it was called and between which addresses,
+/// lengths, round trip, time to the first grant, throughput of sending, receiving and copying, and
+/// what happened to it that should be rare.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus trace rpcs client.tt server.tt --min-us 500
@@ -21,8 +22,8 @@ pub(super) struct RpcsArguments {
     report: ReportArguments,
     #[command(flatten)]
     rpcs: FilterArguments,
-    /// Order of the lines: `time` (earliest first), `rtt`, `length` or `first-grant` (longest first), `transmit`,
-    /// `receive` or `copy` (slowest first)
+    /// Order of the lines: `time` (earliest first), `rtt`, `length` or `first-grant` (longest
+    /// first), `transmit`, `receive` or `copy` (slowest first)
     #[arg(long, value_name = "ORDER", default_value_t)]
     sort: RpcOrder,
     /// Maximum number of lines

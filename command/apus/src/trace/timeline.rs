@@ -9,10 +9,10 @@ use apus_command_line::failure::Failure;
 
 /// Show where the microseconds of short RPCs go, stage by stage
 ///
-/// For each stage at the client, on the network, at the server and back, the report shows its mean, its share of the
-/// round trip and its percentiles. The means of the stages add up to the round trip that the client measured; both are
-/// printed with their difference. By default the report covers RPCs whose messages have at most 1000 bytes, which fit
-/// into one packet.
+/// For each stage at the client, on the network, at the server and back, the report shows its mean,
+/// its share of the round trip and its percentiles. The means of the stages add up to the round
+/// trip that the client measured; both are printed with their difference. By default the report
+/// covers RPCs whose messages have at most 1000 bytes, which fit into one packet.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus trace timeline client.tt server.tt

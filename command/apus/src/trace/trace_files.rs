@@ -21,7 +21,8 @@ impl TraceFiles {
     ///
     /// # Errors
     ///
-    /// A file is no trace, is damaged, or comes from the same process as another one; the message names it.
+    /// A file is not a trace, is damaged, or belongs to the same process as another file; the
+    /// message contains its name.
     pub(super) fn merged(&self) -> Result<MergedTraces, Failure> {
         let mut traces = Vec::new();
         for path in &self.traces {
@@ -32,7 +33,7 @@ impl TraceFiles {
     }
 }
 
-/// Returns the error with the name of the file, which some errors already contain.
+/// Returns the error with the file name, unless it already contains the name.
 fn with_name(path: &Path, error: &FileError) -> String {
     let (name, text) = (path.display().to_string(), error.to_string());
     if text.starts_with(&name) { text } else { format!("{name}: {text}") }

@@ -25,8 +25,8 @@ fn a_service_and_its_client_read_configuration_files() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
-/// The run is too short to prove much: it ends, and `Settings` can read the file that it writes. A very busy machine
-/// needs more time.
+/// The run is too short to prove much: it ends, and `Settings` can read the written file. A very
+/// busy machine needs more time.
 #[test]
 fn the_file_of_tune_can_be_read() {
     let (path, _folder) = file("");
@@ -83,7 +83,7 @@ fn the_file_of_tune_can_be_read() {
     assert_eq!(json["config"]["recommended"]["toml"], settings.toml());
 }
 
-/// The record says what the neighbours did to the search.
+/// The record contains the neighbours' effect on the search.
 #[test]
 fn a_search_survives_a_foreign_load_on_every_core() {
     let _load = ForeignLoad::on_every_core();

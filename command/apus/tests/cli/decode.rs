@@ -41,7 +41,7 @@ fn a_pipe_is_decoded_while_it_is_written() {
         apus().args(["decode", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    // Header and first record. Their line is printed before anything else is written.
+    // Header and first record. Their line is printed before further input is written.
     let first = 24 + 16 + 14 + 28 + 56 + 64;
     stdin.write_all(&capture[..first]).unwrap();
     let line = lines.next().unwrap().unwrap();

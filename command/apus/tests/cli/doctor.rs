@@ -1,9 +1,9 @@
-//! `apus doctor` on hosts and paths with one fault each: it reports that fault and no other. A host without faults is
-//! reported as clean.
+//! `apus doctor` on hosts and paths with one fault each: it reports that fault and no other. A host
+//! without faults is reported as clean.
 //!
-//! Faults are planted in a network of namespaces, or, where a setting is the same in all namespaces, in a folder that
-//! replaces `/proc` and `/sys`. Where this machine does not allow namespaces or lacks a program, a test says so and
-//! passes.
+//! Faults are planted in a network of namespaces, or, for settings shared by all namespaces, in a
+//! folder that replaces `/proc` and `/sys`. Without namespaces or a required program, a test prints
+//! a message and passes.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -65,14 +65,14 @@ impl Root {
         self.0.path()
     }
 
-    /// Returns the folder of the sockets of running processes. Other tests have endpoints as well, which are not searched
-    /// for there.
+    /// Returns the folder of the sockets of running processes. Endpoints of other tests use a
+    /// different folder.
     fn runtime(&self) -> PathBuf {
         self.path().join("run")
     }
 
-    /// Plants a process with these counters: a thread of this test that answers as an endpoint's process does. It ends
-    /// with the program.
+    /// Plants a process with these counters: a thread of this test that answers like an endpoint's
+    /// process. It ends with the program.
     fn plant_process(&self, counters: &Value) {
         fs::create_dir_all(self.runtime()).unwrap();
         fs::set_permissions(self.runtime(), Permissions::from_mode(0o700)).unwrap();
@@ -113,7 +113,8 @@ impl Drop for Network {
     }
 }
 
-/// Returns a fabric with links so fast that they never limit the rate, and that the packets of a burst arrive together.
+/// Returns a fabric whose links are fast enough never to limit the rate, so that the packets of a
+/// burst arrive together.
 fn fast() -> Spec {
     let link = apus_workload::Rate::from_mbps(100_000).unwrap();
     Spec { nodes: 2, link, uplink: Uplink::Free, ..Spec::default() }
@@ -129,7 +130,8 @@ fn in_namespace(enter: &[OsString], words: &str) -> Output {
 }
 
 impl Network {
-    /// Builds a network without faults. Returns `None`, with a message, if this machine cannot have one.
+    /// Builds a network without faults. Returns `None`, with a message, if this machine does not
+    /// support it.
     fn open(spec: &Spec) -> Option<Self> {
         let fabric = match Fabric::up(spec) {
             Ok(fabric) => fabric,
@@ -141,8 +143,8 @@ impl Network {
         };
         let mut network =
             Self { fabric, root: Root::clean(), listener: None, address: String::new() };
-        // As with network cards, packets must leave the switch one by one and be merged at the receiver. A virtual
-        // cable does so only with segmentation offload off at the sending end.
+        // As with network cards, packets must leave the switch one by one and be merged at the
+        // receiver. A virtual cable does so only with segmentation offload off at the sending end.
         let ready = network.in_host(0, "ethtool -K fab0 gro on").status.success()
             && network.in_host(1, "ethtool -K fab0 gro on").status.success()
             && network.in_switch("ethtool -K p1 tso off && ethtool -K p2 tso off").status.success();
@@ -175,7 +177,7 @@ impl Network {
         self.start(&["doctor", "--listen", &address]);
     }
 
-    /// Starts a service on the second host, in place of the present one.
+    /// Starts a service on the second host, replacing the current service.
     fn start(&mut self, words: &[&str]) {
         if let Some((mut child, _)) = self.listener.take() {
             child.kill().unwrap();
@@ -193,8 +195,8 @@ impl Network {
         self.listener = Some((child, stdout));
     }
 
-    /// Examines the first host and the path to the second. `/sys` is that of the namespace if the system allows the
-    /// mount.
+    /// Examines the first host and the path to the second. `/sys` belongs to the namespace if the
+    /// system allows the mount.
     fn examine(&self, before: &str, words: &str) -> Report {
         let script = format!(
             "mount -t sysfs sysfs /sys 2>/dev/null; {before} APUS_RUNTIME_DIR={} exec {} doctor {} --json --root {} {words}",
@@ -230,20 +232,22 @@ impl Report {
         row.unwrap_or_else(|| panic!("no {check}: {}", self.json))
     }
 
-    /// Returns the checks that found an error or a warning.
+    /// Returns the checks with an error or a warning.
     fn faults(&self) -> BTreeSet<&str> {
         let faults =
             self.rows().filter(|row| row["severity"] == "error" || row["severity"] == "warning");
         faults.map(|row| row["name"].as_str().unwrap()).collect()
     }
 
-    /// Asserts that this check is the only one with a fault, and that it says why the fault matters and how to fix it.
+    /// Asserts that this check alone reports a fault, and that the finding contains its consequence
+    /// and its fix.
     fn assert_only(&self, check: &str, severity: &str, mend: &str) {
         assert_eq!(self.faults(), BTreeSet::from([check]), "{:#}", self.json);
         self.assert_fault(check, severity, mend);
     }
 
-    /// Asserts that this check has a fault, and that it says why the fault matters and how to fix it.
+    /// Asserts that this check reports a fault, and that the finding contains its consequence and
+    /// its fix.
     fn assert_fault(&self, check: &str, severity: &str, mend: &str) {
         let row = self.row(check);
         assert_eq!(row["severity"], severity, "{row:#}");
@@ -267,7 +271,7 @@ fn a_clean_host_is_reported_as_clean() {
     let Some(network) = Network::open(&fast()) else { return };
     let report = network.examine("", "");
     assert_eq!((report.status, report.faults()), (Some(0), BTreeSet::new()), "{:#}", report.json);
-    // The host is not clean for lack of checks.
+    // The host must not appear clean merely because checks are missing.
     for check in [
         "receive-buffer",
         "segmentation-offload",
@@ -341,8 +345,8 @@ fn an_mtu_that_the_switch_does_not_carry() {
     assert!(found.starts_with("packets of 9000 bytes vanish on the way; up to 150"), "{found}");
 }
 
-/// Makes the switch clear the traffic class of the packets that match `which`; all, if it is empty. Returns `false`,
-/// with a message, if that is impossible here.
+/// Makes the switch clear the traffic class of the packets that match `which`, or of all packets if
+/// it is empty. Returns `false`, with a message, if that is impossible here.
 fn clear_classes(network: &Network, which: &str) -> bool {
     let rules = format!(
         "nft add table bridge strip && nft 'add chain bridge strip all {{ type filter hook forward priority 0; }}' && \
@@ -476,7 +480,7 @@ fn a_service_reveals_the_way_back() {
     }
 }
 
-/// A process that keeps a core busy until the test ends.
+/// A process that occupies a core until the test ends.
 struct BusyLoop(Child);
 
 impl Drop for BusyLoop {
@@ -489,7 +493,7 @@ impl Drop for BusyLoop {
 
 #[test]
 fn another_program_uses_the_core() {
-    // Both run on one core, however many the machine has and however few this container may keep busy.
+    // Both run on one core, regardless of the machine's cores and of this container's CPU quota.
     let on_one_core = || {
         if let Some(core) = Cores::choose().server {
             pin(core).unwrap();
@@ -548,7 +552,7 @@ fn the_text_contains_the_same_findings() {
         apus().args(["doctor", "--root"]).arg(root.path()).stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let stdout = text(&output.stdout);
-    // The width of the first column depends on what else is wrong on this machine.
+    // The width of the first column depends on other faults of this machine.
     let is_row = |line: &str| line.split_whitespace().take(2).eq(["error", "receive-buffer"]);
     assert!(stdout.lines().any(is_row), "{stdout}");
     for expected in [

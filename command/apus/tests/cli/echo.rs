@@ -1,5 +1,5 @@
-//! `apus serve` in one process and `apus call` in others, over real sockets. Every byte of a reply is compared with its
-//! request.
+//! `apus serve` in one process and `apus call` in others, over real sockets. Every byte of a reply
+//! is compared with its request.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use apus_wire::DATA_HEADER_LEN;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// Returns bytes that also differ at distances of a multiple of a packet's payload.
+/// Returns bytes that also differ at distances of multiples of a packet's payload.
 fn bytes(length: usize) -> Vec<u8> {
     (0..length as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
@@ -179,7 +179,7 @@ fn names_resolve() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
-/// Returns an address of this host on which no service listens.
+/// Returns an address of this host without a listening service.
 fn closed_port() -> String {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }

@@ -1,4 +1,4 @@
-//! `apus fs serve --exports`: several directories at one address, each under a name.
+//! `apus fs serve --exports`: several directories at one address, each with its own name.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -39,7 +39,7 @@ impl World {
 }
 
 impl Drop for World {
-    /// Detaches what a failed test has left mounted: the folder could not be removed.
+    /// Detaches mounts left by a failed test, which would block the removal of the folder.
     fn drop(&mut self) {
         let _ = run(["fs", "umount", &self.text("here"), "--lazy"]);
     }
@@ -84,7 +84,8 @@ fn each_export_has_its_name_and_its_rights() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// The list is refused before anything is served, and the message says which file and which export.
+/// The list is rejected before any directory is served, and the message names the file and the
+/// export.
 #[test]
 fn a_wrong_list_is_refused_by_name() {
     let world = World::new();

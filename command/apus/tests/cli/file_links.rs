@@ -1,4 +1,5 @@
-//! A mount whose server's link is down: programs that wait can be ended, and go on when the link is back.
+//! A mount whose server's link is down: waiting programs can be killed, and continue when the link
+//! returns.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 use crate::harness::{run, text};
 use crate::hosts::Hosts;
 
-/// Parts of what `/proc/PID/wchan` names while a program waits for the answer to a request of FUSE.
+/// Substrings of `/proc/PID/wchan` while a program waits for the reply to a FUSE request.
 const FUNCTIONS: [&str; 2] = ["request_wait", "fuse"];
 
 /// A served directory and a place to mount it.
@@ -32,7 +33,7 @@ impl Folders {
 
 impl Drop for Folders {
     fn drop(&mut self) {
-        // Ends the mount also while its server cannot be reached.
+        // Ends the mount even while its server is unreachable.
         let _ = run(["fs", "umount", self.path("here").to_str().unwrap(), "--lazy"]);
     }
 }

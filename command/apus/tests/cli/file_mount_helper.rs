@@ -7,7 +7,8 @@ use std::process::Command;
 
 use crate::harness::{Service, text};
 
-/// Puts the helper where mount(8) looks for it, in a mount namespace of its own, and mounts as administrators do.
+/// Installs the helper in the folder searched by mount(8), in a separate mount namespace, and
+/// mounts as administrators do.
 const SCRIPT: &str = r#"
 fail() { echo "$1" >&2; exit 1; }
 mount -t overlay overlay -o lowerdir="$HELPER":/usr/sbin /usr/sbin 2>/dev/null && test -x /sbin/mount.fuse.apus || exit 77

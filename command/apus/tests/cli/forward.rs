@@ -1,16 +1,16 @@
-//! Commands that `apus-lab` has: `apus` runs it with all arguments, or says how to get it.
+//! Commands of `apus-lab`: `apus` runs it with all arguments, or prints how to install it.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::harness::{apus, text, with_fake};
 
-/// Shows its arguments, and ends with a status of its own.
+/// Prints its arguments, and exits with a distinct status.
 const SCRIPT: &str = "echo \"$@\"; exit 7";
 
 #[test]
 fn the_other_program_gets_all_arguments_and_its_status_is_returned() {
-    // A copy alone in its folder: beside the command under test there may be a real `apus-lab`.
+    // A copy alone in its folder: a real `apus-lab` may exist next to the command under test.
     let folder = tempfile::tempdir().unwrap();
     let path = with_fake(folder.path(), "apus-lab", SCRIPT);
     for words in ["demo --json", "bench --help", "fs bench --rtt 2.3", "help sim run", "fs check"] {
@@ -36,7 +36,7 @@ fn without_the_other_program_the_command_says_how_to_get_it() {
 fn alone(folder: &Path) -> Command {
     let copy = folder.join("apus");
     if !copy.exists() {
-        // A process of its own copies: a file that is open for writing cannot be executed.
+        // A separate process copies: a file that is open for writing cannot be executed.
         let done = Command::new("cp").arg(apus().get_program()).arg(&copy).status();
         assert!(done.unwrap().success());
     }

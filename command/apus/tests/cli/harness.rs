@@ -20,7 +20,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Out
     apus().args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// `apus serve` or `apus fs serve` in a process of its own. It is killed when the test ends, also by a failed assertion.
+/// `apus serve` or `apus fs serve` in its own process. It is killed when the test ends, also after
+/// a failed assertion.
 pub(crate) struct Service {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -28,13 +29,13 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts a service on a free port of the loopback interface and waits until it is ready. The arguments may include
-    /// `--json`.
+    /// Starts a service on a free port of the loopback interface and waits until it is ready. The
+    /// arguments may include `--json`.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::start_as(apus(), arguments)
     }
 
-    /// Starts a service as [`Service::start`] does, from a command with an environment of its own.
+    /// Starts a service as [`Service::start`] does, from a command with a custom environment.
     pub(crate) fn start_as(mut command: Command, arguments: &[&str]) -> Self {
         command.args(["serve", "127.0.0.1:0"]).args(arguments);
         Self::spawn(command)
@@ -74,7 +75,7 @@ impl Service {
         self.child.id()
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address it listens on.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
@@ -84,7 +85,7 @@ impl Service {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Reads the standard error up to a line with `text`, which it waits for, and returns that.
+    /// Reads standard error until a line with `text` arrives, and returns that line.
     pub(crate) fn error_line(&mut self, text: &str) -> String {
         let mut stderr = BufReader::new(self.child.stderr.as_mut().unwrap());
         loop {
@@ -96,8 +97,8 @@ impl Service {
         }
     }
 
-    /// Waits for the end of the process. Returns its exit status, the rest of its standard output, and its standard
-    /// error.
+    /// Waits for the end of the process. Returns its exit status, the rest of its standard output,
+    /// and its standard error.
     pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.stdout.read_to_string(&mut stdout).unwrap();

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use apus_testbed::Error;
 use apus_testbed::fabric::{Fabric, Spec};
 
-/// The hosts, which end with this value.
+/// The hosts, removed when this value is dropped.
 pub(crate) struct Hosts(Fabric);
 
 impl Hosts {
@@ -22,7 +22,8 @@ impl Hosts {
         }
     }
 
-    /// Returns a command that runs `words` in a host: 0 has the address 10.77.0.1, and 1 has 10.77.0.2.
+    /// Returns a command that runs `words` in a host: 0 has the address 10.77.0.1, and 1 has
+    /// 10.77.0.2.
     pub(crate) fn command(&self, host: usize, words: &str) -> Command {
         let mut all = self.0.enter(host);
         all.extend(words.split(' ').map(OsString::from));

@@ -11,14 +11,15 @@ use serde_json::Value;
 
 use crate::harness::{Service, apus, object, text};
 
-/// Returns `apus` with this folder as its runtime directory: it finds processes there, and is found there.
+/// Returns `apus` with this folder as its runtime directory: it finds other processes there, and
+/// they find it.
 pub(crate) fn in_folder(folder: &Path) -> Command {
     let mut command = apus();
     command.env("APUS_RUNTIME_DIR", folder.join("apus")).env_remove("APUS_LIVE");
     command
 }
 
-/// Time after which a test has failed. Nothing that works takes that long.
+/// Time limit after which a test fails. No working step takes that long.
 pub(crate) const HANGS: Duration = Duration::from_secs(120);
 
 /// A process that is killed when the test ends.
@@ -44,7 +45,8 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     in_folder(folder).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Waits until a process has received messages within an interval, and returns its activity in that interval as JSON.
+/// Waits until a process receives messages within an interval, and returns its activity in that
+/// interval as JSON.
 fn activity(folder: &Path, pid: u32) -> Value {
     let pid = pid.to_string();
     let began = Instant::now();
@@ -100,7 +102,8 @@ fn the_text_contains_tables() {
     }
 }
 
-/// A long request is arriving: `apus metrics` shows what its sender may send, and what it says waits with it.
+/// A long request is arriving: `apus metrics` shows the bytes that its sender may send, and the
+/// sender's reported backlog.
 #[test]
 fn senders_have_a_table() {
     let folder = tempfile::tempdir().unwrap();

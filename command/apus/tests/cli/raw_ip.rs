@@ -1,5 +1,5 @@
-//! Messages over raw IP, as to hosts with the kernel's Homa, between hosts that are namespaces. Where this machine does
-//! not allow namespaces or raw sockets, a test says so and passes.
+//! Messages over raw IP, as used with the kernel's Homa, between hosts in namespaces. Without
+//! permission for namespaces or raw sockets, a test prints a message and passes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -16,7 +16,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_apus");
 struct Service(Child);
 
 impl Service {
-    /// Starts a service. Returns `None`, with a message, if this machine does not allow raw sockets.
+    /// Starts a service. Returns `None`, with a message, if this machine does not allow raw
+    /// sockets.
     fn start(hosts: &Hosts) -> Option<Self> {
         let mut child = hosts
             .command(1, &format!("{PROGRAM} serve 10.77.0.2:4000 --driver raw"))

@@ -1,10 +1,11 @@
-//! `apus call --sealed`: what a user learns when the keys do not fit.
+//! `apus call --sealed`: the messages for mismatched keys.
 
 use std::path::Path;
 
 use crate::harness::{Service, apus, object, run, text};
 
-/// Makes a certificate authority and a host's keys in a new folder, and returns the option that names it.
+/// Creates a certificate authority and a host's keys in a new folder, and returns the option for
+/// this folder.
 fn keys(folder: &Path, name: &str) -> String {
     let folder = folder.join(name);
     let folder = folder.to_str().unwrap();
@@ -25,7 +26,7 @@ fn a_refused_handshake_is_explained() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     assert!(said.contains("compare the `ca` files of both hosts"), "{said}");
-    // Who runs the service learns it, too.
+    // The service reports it too.
     let line = service.error_line("handshake");
     assert!(line.contains("127.0.0.1:") && line.contains("compare the `ca` files"), "{line}");
     let output = run(["call", "--path", "udp", &ours, &address, "--json"]);
@@ -34,7 +35,8 @@ fn a_refused_handshake_is_explained() {
     assert!(call["advice"].as_str().unwrap().starts_with("Cause: "), "{call}");
 }
 
-/// A line says that the secrets of handshakes are logged, and only then: endpoints in the clear have none.
+/// A line warns that handshake secrets are logged, but only if some exist: unsealed endpoints have
+/// none.
 #[test]
 fn a_key_log_is_announced() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The command in a shell: completions and man pages, pipes that are closed early, full disks.
+//! The command in a shell: completions and man pages, pipes closed early, full disks.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};

@@ -1,5 +1,5 @@
-//! `apus top` in a terminal, which tmux provides, with a service and its client. Without tmux a test says so and
-//! passes.
+//! `apus top` in a tmux terminal, with a service and its client. Without tmux a test prints a
+//! message and passes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use crate::metrics::{HANGS, in_folder, service_and_client};
 
 /// A terminal that runs `apus top`. It ends with the test.
 struct Terminal {
-    /// The socket of a tmux server of its own, so that other sessions are left alone.
+    /// Socket of a private tmux server, so that other sessions are unaffected.
     socket: PathBuf,
 }
 
 impl Terminal {
-    /// Starts `apus top`, and saves the settings of the terminal before and after it. Prints its exit status when it
-    /// ends. Returns `None`, with a message, without tmux.
+    /// Starts `apus top`, and saves the settings of the terminal before and after it. Prints its
+    /// exit status when it ends. Returns `None`, with a message, without tmux.
     fn open(folder: &Path) -> Option<Self> {
         let terminal = Self { socket: folder.join("tmux") };
         let script = format!(

@@ -81,7 +81,7 @@ fn a_service_is_frozen_and_resumed_and_reports_its_status() {
     for part in [&format!("process {pid}, apus at "), "frozen ", "s ago (demand)"] {
         assert!(status.contains(part), "{part}: {status}");
     }
-    // Nothing was recorded since: the file contains the first three calls.
+    // No record was added since: the file contains the first three calls.
     let traces = folder.path().join("not/there/yet").display().to_string();
     let line = stdout(folder.path(), &["trace", "dump", "--all", "--out", &traces]);
     let file = &files(Path::new(&traces))[..];

@@ -73,8 +73,8 @@ fn traces_become_pages_charts_and_perfetto_files() {
     assert_eq!(std::fs::read(perfetto).unwrap()[0], 0x0a);
 }
 
-/// The traces were recorded on one host, so the true offset is known. The test then moves the clock of the server an
-/// hour ahead and makes it 50 ppm fast.
+/// The traces were recorded on one host, so the true offset is known. The test then moves the
+/// server's clock an hour ahead and makes it 50 ppm fast.
 #[test]
 fn clocks_of_real_traces_are_aligned_by_their_packets() {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/cmd/traces.in");
@@ -96,8 +96,8 @@ fn clocks_of_real_traces_are_aligned_by_their_packets() {
     let ahead = aligned["ahead_us"].as_f64().unwrap();
     assert!((0.0..10.0).contains(&uncertainty), "{aligned}");
     assert!((ahead - 3.6e9).abs() < 20.0, "{aligned}");
-    // Stages on one host are exact except for the rate of its clock; stages on the network are exact to the
-    // uncertainty.
+    // Stages on one host are exact except for the rate of its clock; stages on the network are
+    // exact to the uncertainty.
     let truth = json(&["trace", "timeline"], &[&client, &traces.join("server.tt")]);
     let stages = |timeline: &Value| -> Vec<(String, f64)> {
         let stage = |it: &Value| {

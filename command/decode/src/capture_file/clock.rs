@@ -25,8 +25,8 @@ impl Clock {
         Self { tick: Tick::Decimal(if nanoseconds { 9 } else { 6 }), offset: 0 }
     }
 
-    /// Returns the clock of an interface in a pcapng file, from its options `if_tsresol` and `if_tsoffset`. Source:
-    /// draft-ietf-opsawg-pcapng section 4.2.
+    /// Returns the clock of an interface in a pcapng file, from its options `if_tsresol` and
+    /// `if_tsoffset`. Source: draft-ietf-opsawg-pcapng section 4.2.
     pub(super) fn pcapng(resolution: u8, offset: i64) -> Self {
         let exponent = u32::from(resolution & 0x7f);
         let tick =

@@ -1,8 +1,8 @@
 //! Capture files: reads the records of pcap and pcapng files.
 //!
-//! Reads pcap, with micro- or nanoseconds, and pcapng, with any clock and several interfaces and sections, in either
-//! byte order. The file is read as a stream, so it may be a pipe and larger than memory. [`crate::Decoder`] calls this
-//! module.
+//! Reads pcap, with micro- or nanoseconds, and pcapng, with any clock and several interfaces and
+//! sections, in either byte order. The file is read as a stream, so it may be a pipe and larger
+//! than memory. [`crate::Decoder`] calls this module.
 
 mod clock;
 mod reader;
@@ -18,8 +18,9 @@ use crate::error::Error;
 
 /// Initial size of the read buffer in bytes.
 const BUFFER_SIZE: usize = 1 << 16;
-/// Upper bound for the length of a record or block in bytes. Rationale: 64 times the limit of libpcap (256 KiB), since
-/// pcapng blocks may contain lists of names. A file that claims more is damaged, or tries to exhaust memory.
+/// Upper bound for the length of a record or block in bytes. Rationale: 64 times the limit of
+/// libpcap (256 KiB), since pcapng blocks may contain lists of names. A file with a larger value is
+/// damaged, or crafted to exhaust memory.
 const MAX_BLOCK: usize = 1 << 24;
 
 /// A captured frame.
@@ -63,7 +64,7 @@ enum BlockKind {
 }
 
 impl CaptureReader {
-    /// Opens a capture and reads its beginning.
+    /// Opens a capture and reads its file header.
     ///
     /// # Errors
     ///
@@ -135,7 +136,7 @@ impl CaptureReader {
         }
     }
 
-    /// Enlarges the buffer for a block that is longer than it.
+    /// Enlarges the buffer for a block longer than the buffer.
     fn grow(&mut self, at: u64) -> Result<(), Error> {
         let room = self.blocks.data().len().max(BUFFER_SIZE) * 2;
         if room <= MAX_BLOCK && self.blocks.grow(room) {

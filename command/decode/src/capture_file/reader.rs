@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Error;
 
-/// Number of bytes that the parser needs to recognize the format: the length of a pcap file header. It contains the
-/// length of the first block of a pcapng file.
+/// Number of bytes that the parser needs to recognize the format: the length of a pcap file header.
+/// It contains the length of the first block of a pcapng file.
 const PREFIX_LEN: u64 = 24;
-/// First bytes of a pcapng file.
+/// Leading bytes of a pcapng file.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// Upper bound for the length of the first block of a pcapng file, in bytes. Usual files have a few hundred bytes
-/// there.
+/// Upper bound for the length of the first block of a pcapng file, in bytes. Usual files have a few
+/// hundred bytes there.
 const MAX_SECTION_HEADER: u64 = 32 * 1024;
 
-/// Keeps the last I/O error, since the parser reports only that there was one.
+/// Retains the last I/O error, since the parser only reports that an error occurred.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastError(Arc<Mutex<Option<io::Error>>>);
 
@@ -26,7 +26,7 @@ impl LastError {
     }
 }
 
-/// A reader that retries interrupted reads and keeps the error of a failed one.
+/// A reader that retries interrupted reads and retains the error of a failed read.
 pub(super) struct RetryingReader<R> {
     inner: R,
     last_error: LastError,
@@ -51,7 +51,8 @@ impl<R: Read> Read for RetryingReader<R> {
 /// The bytes read so far, followed by the rest of the file.
 type PrefixedReader<R> = Chain<Cursor<Vec<u8>>, RetryingReader<R>>;
 
-/// Reads enough of the file for the parser to recognize the format in its first read; a pipe may return less per read.
+/// Reads enough of the file for the parser to recognize the format in its first read; a pipe may
+/// return less per read.
 pub(super) fn open<R: Read>(reader: R) -> Result<(LastError, PrefixedReader<R>), Error> {
     let last_error = LastError::default();
     let mut reader = RetryingReader { inner: reader, last_error: last_error.clone() };
@@ -71,7 +72,8 @@ fn read_more(reader: &mut impl Read, bytes: u64, into: &mut Vec<u8>) -> io::Resu
     reader.by_ref().take(bytes).read_to_end(into)
 }
 
-/// Returns the length of the first block of a pcapng file, read in the byte order that the file declares.
+/// Returns the length of the first block of a pcapng file, read in the byte order that the file
+/// declares.
 fn section_header_len(first: &[u8]) -> Result<u64, Error> {
     let cut_off = Error::CutOff { at: 0, records: 0 };
     let (Some(length), Some(order)) = (first.get(4..8), first.get(8..12)) else {

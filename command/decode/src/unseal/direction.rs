@@ -1,19 +1,21 @@
 //! The keys of one direction of an association, from the secret in a key log.
 //!
-//! Key, IV and the next secret follow from a traffic secret as in QUIC. Source: RFC 9001 sections 5.1, 5.3 and 6.1.
+//! Key, IV and the next secret are derived from a traffic secret as in QUIC. Source: RFC 9001
+//! sections 5.1, 5.3 and 6.1.
 
 use apus_wire::HEADER_LEN;
 use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey};
 use ring::aead::{Nonce, UnboundKey};
 use ring::hkdf::{self, HKDF_SHA256, HKDF_SHA384, Prk};
 
-/// Generations that are tried beyond the present one: packets between may not have been captured.
+/// Number of generations tried beyond the current one: packets in between may be missing from the
+/// capture.
 const GENERATIONS_AHEAD: u32 = 2;
 
-/// A cipher suite, with the hash that its keys are derived with.
+/// A cipher suite, with the hash of its key derivation.
 type Suite = (&'static Algorithm, hkdf::Algorithm);
 
-/// The suites that a secret of this length may belong to.
+/// Returns the suites whose secrets have this length.
 fn suites(secret: &[u8]) -> Vec<Suite> {
     match secret.len() {
         32 => vec![(&AES_128_GCM, HKDF_SHA256), (&CHACHA20_POLY1305, HKDF_SHA256)],
@@ -32,10 +34,10 @@ struct Keys {
 
 /// The keys of one direction.
 pub(super) struct Direction {
-    /// Those of each suite that is possible; one after a packet was opened.
+    /// Candidate keys, one per possible suite; only one remains once a packet has been opened.
     possible: Vec<Keys>,
     generation: u32,
-    /// Opens late packets of the generation before.
+    /// Keys of the previous generation, for late packets.
     before: Option<Keys>,
 }
 
@@ -46,7 +48,7 @@ impl Direction {
         Self { possible, generation: 0, before: None }
     }
 
-    /// Returns what is behind the header of a sealed packet.
+    /// Decrypts a sealed packet and returns the bytes that follow its header.
     pub(super) fn open(&mut self, packet: &[u8], number: u64, phase: bool) -> Option<Vec<u8>> {
         if phase != (self.generation & 1 == 1)
             && let Some(opened) = self.before.as_ref().and_then(|keys| keys.open(packet, number))
@@ -110,7 +112,7 @@ impl Keys {
     }
 }
 
-/// Returns the session that an exporter's secret leads to (SEAL-11).
+/// Derives the session from an exporter's secret (SEAL-11).
 pub(super) fn session(exporter: &[u8]) -> Option<u64> {
     let (_, hash) = *suites(exporter).first()?;
     let digest = if exporter.len() == 48 { &ring::digest::SHA384 } else { &ring::digest::SHA256 };
@@ -150,7 +152,8 @@ mod tests {
     use super::super::key_log::bytes;
     use super::*;
 
-    /// The client's initial secret of RFC 9001 appendix A.1, and the first vector of docs/spec/sealing.md.
+    /// The client's initial secret of RFC 9001 appendix A.1, and the first vector of
+    /// docs/spec/sealing.md.
     #[test]
     fn a_vector_of_the_specification_is_opened() {
         let secret =

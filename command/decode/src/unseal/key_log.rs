@@ -1,7 +1,9 @@
-//! Key log files: the secrets of handshakes, as TLS libraries write them to the file that `SSLKEYLOGFILE` names.
+//! Key log files: handshake secrets in the format that TLS libraries write to the file named by
+//! `SSLKEYLOGFILE`.
 //!
-//! Source: <https://datatracker.ietf.org/doc/draft-ietf-tls-keylogfile>. A line has a label, the random number of the
-//! ClientHello, and a secret, both in hexadecimal digits. Lines with other labels are skipped, and so are comments.
+//! Source: <https://datatracker.ietf.org/doc/draft-ietf-tls-keylogfile>. A line has a label, the
+//! random number of the ClientHello, and a secret, both in hexadecimal digits. Comments and lines
+//! with other labels are skipped.
 
 use std::collections::HashMap;
 
@@ -10,7 +12,7 @@ use thiserror::Error;
 /// Bytes of the random number of a ClientHello. Source: RFC 8446 section 4.1.2.
 pub(super) const RANDOM_LEN: usize = 32;
 
-/// The random number of a ClientHello, which names a handshake.
+/// The random number of a ClientHello, which identifies a handshake.
 pub(super) type ClientRandom = [u8; RANDOM_LEN];
 
 /// The secrets of handshakes.
@@ -19,7 +21,7 @@ pub struct KeyLog {
     handshakes: HashMap<ClientRandom, Secrets>,
 }
 
-/// The secrets of a handshake, as far as the file has them.
+/// The secrets of a handshake, as far as the file contains them.
 #[derive(Clone, Default)]
 pub(super) struct Secrets {
     pub(super) client: Option<Vec<u8>>,
@@ -27,7 +29,7 @@ pub(super) struct Secrets {
     pub(super) exporter: Option<Vec<u8>>,
 }
 
-/// A line that is not one of a key log.
+/// A malformed line of a key log.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("line {line} is not `LABEL RANDOM SECRET` with hexadecimal digits")]
 pub struct KeyLogError {
@@ -47,7 +49,8 @@ impl KeyLog {
     ///
     /// # Errors
     ///
-    /// A line has another form. A last line without its end is skipped: the program may be writing it.
+    /// A line is malformed. A last line without its end is skipped: a program may still be writing
+    /// it.
     pub fn parse(text: &str) -> Result<Self, KeyLogError> {
         let mut log = Self::default();
         for (number, whole) in text.split_inclusive('\n').enumerate() {
@@ -74,7 +77,7 @@ impl KeyLog {
         }
     }
 
-    /// Returns the number of handshakes of which the log has a secret.
+    /// Returns the number of handshakes with a secret in the log.
     #[must_use]
     pub fn handshakes(&self) -> usize {
         self.handshakes.len()
@@ -93,7 +96,7 @@ fn parse_line(line: &str) -> Option<(&str, ClientRandom, Vec<u8>)> {
     words.next().is_none().then_some((label, random, secret))
 }
 
-/// Returns the bytes that hexadecimal digits stand for.
+/// Parses hexadecimal digits into bytes.
 pub(super) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         digits.chars().map(|digit| Some(digit.to_digit(16)? as u8)).collect();

@@ -1,12 +1,12 @@
 //! Sealed packets of a capture, opened with the secrets of a key log.
 //!
 //! ```text
-//!   key_log     secrets by the random number of a ClientHello
+//!   key_log     secrets, keyed by the random number of a ClientHello
 //!   direction   keys of one direction, and their generations
 //! ```
 //!
-//! A HELLO says which two addresses a handshake is between, and has its random number. Which of several handshakes
-//! between them a packet belongs to, the tag of the packet shows.
+//! A HELLO identifies the two addresses of a handshake and contains its random number. If there are
+//! several handshakes between two addresses, the tag of a packet shows which one it belongs to.
 
 mod direction;
 mod key_log;
@@ -21,7 +21,7 @@ use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use direction::{Direction, session};
 use key_log::{ClientRandom, RANDOM_LEN};
 
-/// Handshakes between two addresses that are tried for a packet.
+/// Number of handshakes between two addresses tried for a packet.
 const MOST_HANDSHAKES: usize = 8;
 
 /// Bytes of a HELLO's cookie. Source: SEAL-14.
@@ -31,11 +31,11 @@ const COOKIE_LEN: usize = 32;
 #[derive(Default)]
 pub(crate) struct Unsealer {
     log: KeyLog,
-    /// The handshakes between two addresses, the lower one first; the latest first.
+    /// Handshakes by pair of addresses, lower address first; latest handshake first.
     associations: HashMap<(SocketAddr, SocketAddr), VecDeque<Association>>,
 }
 
-/// What a handshake has led to.
+/// A handshake: its session, and the packet keys of both directions.
 struct Association {
     random: ClientRandom,
     client: SocketAddr,
@@ -49,7 +49,8 @@ impl Unsealer {
         Self { log, ..Self::default() }
     }
 
-    /// Returns the packets of version 1 in a sealed packet, if there is a key. Takes note of handshakes.
+    /// Returns the version 1 packets in a sealed packet, if its key is available. Records
+    /// handshakes.
     pub(crate) fn open(
         &mut self,
         from: SocketAddr,
@@ -86,7 +87,7 @@ impl Unsealer {
         None
     }
 
-    /// Takes note of the handshake that a client's HELLO begins.
+    /// Records the handshake that a client's HELLO starts.
     fn note_hello(&mut self, from: SocketAddr, to: SocketAddr, packet: &[u8]) -> Option<()> {
         let random = client_random(packet)?;
         let secrets = self.log.secrets(&random)?;
@@ -106,13 +107,14 @@ impl Unsealer {
     }
 }
 
-/// Returns the random number in a HELLO that begins with a ClientHello.
+/// Returns the random number in a HELLO that starts with a ClientHello.
 fn client_random(packet: &[u8]) -> Option<ClientRandom> {
-    // Bytes in front of the random number: type and length of the message, and the version.
+    // Number of bytes before the random number: type and length of the message, and the version.
     const BEFORE_RANDOM: usize = 6;
     const CLIENT_HELLO: u8 = 1;
     let is_first = SealedHeader::parse(packet)?.sequence == 0;
-    // A flag, the length of the piece, and the cookie that the flag announces (SEAL-8).
+    // A flag, the length of the piece, and the cookie, which is present if the flag is set
+    // (SEAL-8).
     let (fixed, rest) = packet[HEADER_LEN..].split_at_checked(3)?;
     let piece = if fixed[0] == 1 { rest.get(COOKIE_LEN..)? } else { rest };
     if !is_first || piece.first() != Some(&CLIENT_HELLO) {

@@ -83,7 +83,7 @@ pub(crate) fn sprayed(id: u64, data: Data, bytes: &[u8]) -> Vec<u8> {
     in_session(id, Body::Data(data, bytes), Features::SPRAYED)
 }
 
-/// Builds a packet of the server in a session that has these features or marks in addition.
+/// Builds a packet of the server in a session, with these additional features or marks.
 pub(crate) fn in_session(id: u64, body: Body<'_>, features: Features) -> Vec<u8> {
     let (flags, role) = (Flags::SESSION, Role::Server);
     let mut packet = packet_with(Profile::Udp, role, id, body, flags, 0);
@@ -152,7 +152,7 @@ pub(crate) fn decode(file: &[u8]) -> (Vec<CapturedPacket>, Option<Error>) {
     decode_with(file, &[])
 }
 
-/// Decodes a file, with datagrams of `ports` taken for apus; returns its packets and the error at its end.
+/// Decodes a file, treating datagrams on `ports` as apus; returns its packets and the final error.
 pub(crate) fn decode_with(file: &[u8], ports: &[u16]) -> (Vec<CapturedPacket>, Option<Error>) {
     let decoder = match Decoder::open(Cursor::new(file.to_vec()), ports) {
         Ok(decoder) => decoder,

@@ -1,4 +1,5 @@
-//! Damaged captures: the error contains the offset of the damage, and all packets before it are decoded.
+//! Damaged captures: the error contains the offset of the damage, and all packets before it are
+//! decoded.
 
 use std::io::{self, Cursor, Read};
 
@@ -40,7 +41,7 @@ fn other_files_are_rejected() {
 fn a_record_that_claims_too_much_is_damage() {
     let mut file = raw_pcap(&ip_call(Profile::Udp, 2));
     file[24 + 8..24 + 12].copy_from_slice(&u32::MAX.to_le_bytes());
-    // The file must be long enough that only the limit can end the read.
+    // The file is long enough that only the limit can end the read.
     file.resize(20 << 20, 0);
     let (packets, error) = decode(&file);
     let Some(Error::Damaged { at: 24, records: 0, problem }) = error else { panic!("{error:?}") };

@@ -72,10 +72,12 @@ const FIELDS: [&str; 25] = [
     "apus.merged",
 ];
 
-/// A frame as tshark prints it: values by field, several values if the frame contains several packets.
+/// A frame printed by tshark: values by field, with several values if the frame contains several
+/// packets.
 type Frame = BTreeMap<&'static str, Vec<String>>;
 
-/// Runs tshark with the plug-in on a capture. Returns the frames in which the plug-in found a packet.
+/// Runs tshark with the plug-in on a capture. Returns the frames with a packet found by the
+/// plug-in.
 fn tshark(plug_in: &Path, file: &Path, more: &[&str]) -> Vec<Frame> {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new("tshark");
@@ -124,7 +126,7 @@ fn decoded(file: &Path) -> BTreeMap<u64, Vec<Value>> {
     frames
 }
 
-/// Returns the values of a field, as text, of those packets of a frame that have it.
+/// Returns the values of a field as text, for the packets of a frame that have the field.
 fn values(packets: &[Value], name: &str) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     packets.iter().filter_map(|packet| packet.get(name)).map(text).collect()
@@ -181,7 +183,7 @@ fn assert_same(plug_in: &Path, file: &Path) -> Vec<Frame> {
             let digits = text.strip_prefix("0x").unwrap();
             u16::from_str_radix(digits, 16).unwrap().to_string()
         });
-        // The plug-in also shows those of packets that are malformed or cut short.
+        // The plug-in also shows the features of malformed and truncated packets.
         let is_whole = |packet: &Value| packet["type"] != "malformed" && packet["type"] != "cut";
         if packets.iter().all(is_whole) {
             assert_eq!(features.collect::<Vec<_>>(), values(packets, "features"), "{place}");
@@ -296,7 +298,7 @@ fn sprayed_packets_are_dissected_as_the_decoder_does() {
     assert_eq!(shown.len(), records.len());
 }
 
-/// WIRE-35, alone and beside WIRE-34.
+/// WIRE-35, alone and together with WIRE-34.
 #[test]
 fn what_a_response_may_begin_with_is_dissected_as_the_decoder_does() {
     let Some(plug_in) = plug_in() else { return };
@@ -363,14 +365,14 @@ fn wrong_bytes_are_malformed_packets_and_never_a_script_error() {
         let (record, changes, cut) = wrong.new_tree(&mut runner).unwrap().current();
         let mut bytes = sound[record].clone();
         let length = bytes.len();
-        // Ports and lengths of UDP are kept, since the plug-in ignores other datagrams.
+        // UDP ports and lengths stay intact, since the plug-in ignores other datagrams.
         let first = if bytes[9] == 17 { 28 } else { 20 };
         for (at, byte) in changes {
             if let Some(place) = bytes.get_mut(at.max(first)) {
                 *place = byte;
             }
         }
-        // Of a datagram of which one byte was captured, tshark shows no plug-in anything.
+        // tshark does not call plug-ins for a datagram with only one captured byte.
         let kept = length - if cut > 50 { cut.min(length - first) } else { 0 };
         bytes.truncate(if kept == first + 1 { first } else { kept });
         records.push((bytes, length));

@@ -1,4 +1,5 @@
-//! The example capture of the documentation and of the command's tests; contains most events that can occur.
+//! The example capture of the documentation and of the command's tests; contains most events that
+//! can occur.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +10,9 @@ use crate::builders::{
     BYTES, SERVER, data, decode, ethernet, ip, ip_call, packet, packet_with, pcap, port_unreachable,
 };
 
-/// Builds the records: a first call with a session challenge; a long request, merged by offload, with grants, a loss
-/// and a retransmission; a refusal; a closed port; a call of the kernel module; a datagram of another protocol; an
-/// invalid packet.
+/// Builds the records: a first call with a session challenge; a long request, merged by offload,
+/// with grants, a loss and a retransmission; a refusal; a closed port; a call of the kernel module;
+/// a datagram of another protocol; an invalid packet.
 fn records() -> Vec<Vec<u8>> {
     let mut records = Vec::new();
     let session = Flags::SESSION;
@@ -24,7 +25,8 @@ fn records() -> Vec<Vec<u8>> {
     push(Role::Server, 100, Body::NeedAck, session.with(Flags::CONFIRM), 0);
     push(Role::Client, 100, Body::Busy, session.with(Flags::CONFIRM), 0);
     push(Role::Server, 100, whole(200), session, 0);
-    // A request of 4000 bytes, 1000 of them unscheduled. The third packet is lost before the capture.
+    // A request of 4000 bytes, 1000 of them unscheduled. The third packet is lost before the
+    // capture.
     let part = |offset, change: &dyn Fn(&mut Data)| {
         let mut fields = Data { incoming: 1000, ..data(4000, offset) };
         change(&mut fields);
@@ -67,7 +69,7 @@ fn records() -> Vec<Vec<u8>> {
     push(Role::Client, 106, whole(64), session, 0);
     let closed = records.last().map(|request| port_unreachable(request));
     records.extend(closed);
-    // The kernel module, a foreign datagram, and bytes that are no valid packet.
+    // The kernel module, a foreign datagram, and an invalid packet.
     records.extend(ip_call(Profile::Kernel, 8));
     records.push(ip(Profile::Udp, Role::Client, b"between the same two ports, and yet no packet"));
     let mut wrong = packet(Profile::Kernel, Role::Client, 10, Body::Busy);

@@ -1,7 +1,7 @@
 //! Hostile captures: no panic, no endless loop.
 //!
-//! [`check`] is the body of the fuzz target `decode`. The fuzzer in `fuzz/` runs it on generated inputs; the tests here
-//! run it on random inputs and on those stored in `fuzz/corpus`.
+//! [`check`] is the body of the fuzz target `decode`. The fuzzer in `fuzz/` runs it on generated
+//! inputs; the tests here run it on random inputs and on the inputs stored in `fuzz/corpus`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,8 @@
 //! Captures of the Linux kernel's Homa module.
 //!
 //! They are not part of the repository. The tests read them from `$APUS_CAPTURES`, or else from
-//! `../shared/reference/captures` next to the workspace. Without captures the tests print a message and pass.
+//! `../shared/reference/captures` next to the workspace. Without captures the tests print a message
+//! and pass.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -25,8 +26,8 @@ pub(crate) fn captures() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Returns the content of a capture according to its documentation: packets by type, and the number of retransmitted
-/// DATA packets.
+/// Returns the content of a capture according to its documentation: packets by type, and the number
+/// of retransmitted DATA packets.
 pub(crate) fn expected(name: &str) -> Option<(&'static [(&'static str, u64)], u64)> {
     Some(match name {
         "small-100" => (&[("DATA", 198), ("CUTOFFS", 2)], 0),

@@ -1,4 +1,4 @@
-//! Sealed packets that are opened with a key log.
+//! Sealed packets, opened with a key log.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,8 @@ fn endpoint(secret: &Path, capture: Option<&Path>) -> Endpoint {
     .unwrap()
 }
 
-/// Captures sealed calls, in a process of its own: the variable for the log concerns all of one.
+/// Captures sealed calls in a separate process, since the variable for the log affects the whole
+/// process.
 #[test]
 #[ignore = "run by `sealed_packets_are_opened_with_a_key_log`"]
 fn captures_sealed_calls() {
@@ -88,7 +89,7 @@ fn sealed_packets_are_opened_with_a_key_log() {
 
     let (types, whole) = decode(&capture, log);
     assert_eq!(whole, CALLS);
-    // What is left are handshakes.
+    // The remaining packets are handshakes.
     let sealed = types.iter().filter(|kind| **kind == PacketType::Sealed).count();
     assert!(sealed < 12, "{types:?}");
 

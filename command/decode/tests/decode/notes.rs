@@ -1,4 +1,4 @@
-//! Notes: what the decoder derives from earlier packets.
+//! Notes: facts that the decoder derives from earlier packets.
 
 use apus_decode::{PacketFilter, PacketType, Summary, json};
 use apus_wire::{
@@ -47,7 +47,8 @@ fn each_type_has_a_description_in_both_profiles() {
     }
 }
 
-/// WIRE-34: senders say how many granted bytes wait. In the kernel profile these bytes are padding.
+/// WIRE-34: senders report the number of granted bytes still queued. In the kernel profile these
+/// bytes are padding.
 #[test]
 fn what_waits_at_a_sender_is_described() {
     let said = |bytes| part(100_000, 0, 900, |data| data.waiting = Waiting::of_bytes(bytes));
@@ -58,7 +59,7 @@ fn what_waits_at_a_sender_is_described() {
     assert_eq!(words(&[said(30_720), said(0)]), expected);
 }
 
-/// WIRE-35: clients say how many bytes of a response may leave without a GRANT.
+/// WIRE-35: clients announce the number of response bytes that may be sent without a GRANT.
 #[test]
 fn what_a_response_may_begin_with_is_described() {
     let said = |bytes| part(100_000, 0, 900, |data| data.response_limit = Waiting::of_bytes(bytes));
@@ -69,7 +70,8 @@ fn what_a_response_may_begin_with_is_described() {
     assert_eq!(words(&[said(128), said(0)]), expected);
 }
 
-/// WIRE-36: whatever port they leave from, they are packets of their sender. A packet from there without the mark is none.
+/// WIRE-36: sprayed packets are attributed to their sender regardless of their source port. A
+/// packet from such a port without the mark is not decoded.
 #[test]
 fn sprayed_packets_are_those_of_their_sender() {
     let grant = Body::Grant(Grant { offset: 100_000, priority: 3 });

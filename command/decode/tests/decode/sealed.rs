@@ -1,16 +1,16 @@
-//! Sealed packets, of which only the header can be read (SEAL-1).
+//! Sealed packets, whose headers alone are readable (SEAL-1).
 
 use apus_decode::{CapturedPacket, PacketType};
 use apus_wire::{Body, Flags, Profile, Role, SealKind, SealedHeader};
 
 use crate::builders::{CLIENT, SERVER, data, decode, ip, packet_with, raw_pcap, words};
 
-/// A DATA packet of 300 bytes as it looks sealed.
+/// A sealed DATA packet of 300 bytes.
 fn sealed(number: u64) -> Vec<u8> {
     let body = Body::Data(data(300, 0), &[0; 300]);
     let mut packet = packet_with(Profile::Udp, Role::Client, 6, body, Flags::SESSION, 0);
     SealedHeader::seal(&mut packet, number, number % 2 == 1);
-    // What is encrypted may look like anything, and does not look like a header here.
+    // Ciphertext may resemble anything; here it does not resemble a header.
     packet[28..].fill(0x5a);
     packet.extend([0xa5; 16]);
     packet

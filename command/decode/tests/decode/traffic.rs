@@ -10,7 +10,8 @@ use apus_driver::loopback::LoopbackNetwork;
 use apus_driver::pcap::Capture;
 use apus_socket::{Udp, UdpConfig};
 
-/// Lengths of requests and their responses: nothing, within one packet, within the unscheduled bytes, and far beyond.
+/// Lengths of requests and their responses: empty, within one packet, within the unscheduled bytes,
+/// and far beyond.
 const SIZES: [usize; 5] = [0, 1, 100, 20_000, 300_000];
 
 /// Makes `calls` calls from one endpoint to another, captured at the client.
@@ -41,8 +42,8 @@ fn captured<D: Driver + 'static>(driver: D, file: &Path) -> Endpoint {
     EndpointBuilder::default().with_driver(Box::new(capture)).unwrap()
 }
 
-/// Captures calls over an in-memory network that loses three percent of the packets that each end receives: behind the
-/// point of capture for outgoing packets, before it for incoming ones.
+/// Captures calls over an in-memory network that drops three percent of the packets to each end:
+/// after the point of capture for outgoing packets, before it for incoming packets.
 pub(crate) fn over_a_bad_network(file: &Path, calls: usize) {
     let network = LoopbackNetwork::new();
     let faults = Faults { loss: PER_MILLION / 100 * 3, ..Faults::none() };
@@ -72,8 +73,8 @@ mod tests {
     use apus_wire::Kind;
     use std::fs::File;
 
-    /// Asserts that the capture contains no malformed packet, and that every call has its request and its whole
-    /// response.
+    /// Asserts that the capture contains no malformed packet, and that every call has its request
+    /// and its whole response.
     fn assert_all_calls_are_complete(file: &Path, calls: usize) -> Summary {
         let mut decoder = Decoder::open(File::open(file).unwrap(), &[]).unwrap();
         let mut summary = Summary::default();

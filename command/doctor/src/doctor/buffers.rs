@@ -6,9 +6,9 @@ use super::finding::{Finding, Measurement};
 use super::host::SystemFiles;
 use super::measure::burst;
 
-/// Buffer size below which the finding is an error. Such a buffer cannot hold the unscheduled packets of two messages
-/// of 60,000 bytes (`unsched_bytes_max`), since the kernel charges about as much again for its own structures. Chosen
-/// by us.
+/// Minimum buffer size; a smaller buffer is an error. Such a buffer cannot hold the unscheduled
+/// packets of two messages of 60,000 bytes (`unsched_bytes_max`), since the kernel charges about as
+/// much again for its own structures. Chosen by us.
 const MIN_BUFFER: u64 = 128 << 10;
 
 /// Checks the buffers of both directions, and the drop counters.
@@ -68,7 +68,7 @@ fn send(host: &SystemFiles) -> Finding {
         .fix(persistent("net.core.wmem_max", requested))
 }
 
-/// Reports datagrams that met a full buffer since boot.
+/// Reports datagrams dropped at a full buffer since boot.
 fn full_buffers(host: &SystemFiles) -> Option<Finding> {
     const CHECK: &str = "datagrams-dropped";
     let counters = host.text("/proc/net/snmp")?;
@@ -88,18 +88,21 @@ fn full_buffers(host: &SystemFiles) -> Option<Finding> {
     ).fix(["nstat -z UdpRcvbufErrors", "ss -u -a -m  # d…: datagrams that each socket dropped"]))
 }
 
-/// Returns a UDP counter of `/proc/net/snmp`, which has names in one line and values in the next.
+/// Returns a UDP counter of `/proc/net/snmp`, a file with names in one line and values in the
+/// next.
 fn udp_counter(counters: &str, name: &str) -> Option<u64> {
     let mut lines = counters.lines().filter_map(|line| line.strip_prefix("Udp: "));
     let place = lines.next()?.split_whitespace().position(|each| each == name)?;
     lines.next()?.split_whitespace().nth(place)?.parse().ok()
 }
 
-/// Reports packets that the kernel dropped before they reached a socket, because a core was overloaded.
+/// Reports packets that the kernel dropped before they reached a socket, because a core was
+/// overloaded.
 fn backlog(host: &SystemFiles) -> Option<Finding> {
     const CHECK: &str = "packet-backlog";
     let rows = host.text("/proc/net/softnet_stat")?;
-    // One line for each core, hexadecimal: processed, dropped, squeezed. Source: the kernel's `softnet_seq_show`.
+    // One line for each core, hexadecimal: processed, dropped, squeezed. Source: the kernel's
+    // `softnet_seq_show`.
     let column = |place| -> Option<u64> {
         rows.lines()
             .map(|row| u64::from_str_radix(row.split_whitespace().nth(place)?, 16).ok())

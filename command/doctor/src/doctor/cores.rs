@@ -70,7 +70,8 @@ struct Quota {
 }
 
 impl Quota {
-    /// Reads the smallest quota of the process's control group and its ancestors; `None` if there is none.
+    /// Reads the smallest quota of the process's control group and its ancestors; `None` without a
+    /// quota.
     fn read(host: &SystemFiles) -> Option<Self> {
         let groups = host.text("/proc/self/cgroup")?;
         let quotas = groups.lines().flat_map(|line| {
@@ -113,7 +114,8 @@ impl Quota {
     }
 }
 
-/// Returns a path and its ancestors: for `/a/b` these are `/a/b`, `/a`, and the root, which is empty.
+/// Returns a path and its ancestors: for `/a/b` these are `/a/b`, `/a`, and the root, which is
+/// empty.
 fn ancestors(path: &str) -> Vec<String> {
     let mut path = path.trim_end_matches('/');
     let mut all = vec![path.to_owned()];

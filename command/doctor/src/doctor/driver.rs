@@ -1,4 +1,5 @@
-//! Driver checks: the features that the UDP driver gets from this system, and shared memory between processes.
+//! Driver checks: system features available to the UDP driver, and shared memory between
+//! processes.
 
 use apus_driver::Driver;
 use apus_socket::{Udp, UdpConfig};
@@ -105,8 +106,8 @@ fn nonlocal_bind(host: &SystemFiles) -> Finding {
         )
 }
 
-/// Recommended limit of open files. Each peer on this host uses one socket, and two more during the connection set-up;
-/// the rest is for the application. Chosen by us.
+/// Recommended limit of open files. Each peer on this host uses one socket, and two more during the
+/// connection set-up; the rest is for the application. Chosen by us.
 const DESCRIPTORS: u64 = 1_024;
 
 fn descriptors(host: &SystemFiles) -> Finding {

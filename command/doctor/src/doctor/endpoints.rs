@@ -1,4 +1,4 @@
-//! Endpoint checks: counters of running processes that show a fault of the host or of a peer.
+//! Endpoint checks: counters of running processes that indicate a fault of the host or of a peer.
 
 use apus::introspection::{Error, Process, processes};
 use apus::snapshot::{EndpointSnapshot, Snapshot};
@@ -8,14 +8,14 @@ use super::groups;
 
 const CHECK: &str = "needless-resends";
 
-/// Share of the received DATA packets that may be needless retransmissions. Chosen by us: a healthy path has none, and
-/// now and then a packet is asked for that is on its way.
+/// Maximum share of needless retransmissions among the received DATA packets. Chosen by us: a
+/// healthy path has almost none; occasionally, a RESEND requests a packet that is still in flight.
 const MAX_NEEDLESS: f64 = 0.001;
 
-/// Number of needless retransmissions below which a share means nothing.
+/// Minimum number of needless retransmissions for a meaningful share.
 const MIN_NEEDLESS: u64 = 10;
 
-/// Processes that are named.
+/// Maximum number of processes listed.
 const MAX_NAMED: usize = 3;
 
 /// Reads the counters of all processes of this user that have endpoints.
@@ -24,7 +24,7 @@ pub(super) fn check() -> Vec<Finding> {
         Ok(found) => found,
         Err(error) => return vec![uninspectable(&error)],
     };
-    // A process may end, or be stopped, while it is asked.
+    // A process may end or be stopped during the request.
     let snapshots = found.iter().map(Process::snapshot).filter_map(Result::ok);
     let snapshots: Vec<_> = snapshots.collect();
     let mut findings = vec![judge(&snapshots)];
@@ -43,7 +43,8 @@ fn uninspectable(error: &Error) -> Finding {
         .fix(["export APUS_RUNTIME_DIR=\"$HOME/.apus\"  # for the services and for this command"])
 }
 
-/// Finds endpoints whose name for peers of this host, or whose peer's name, another process has.
+/// Finds endpoints whose name for peers on this host, or whose peer's name, belongs to another
+/// process.
 fn taken_names(snapshots: &[Snapshot]) -> Option<Finding> {
     let counter =
         |process: &Snapshot, name: &str| process.total().map_or(0, |all| all.counter(name));
@@ -66,13 +67,13 @@ fn taken_names(snapshots: &[Snapshot]) -> Option<Finding> {
     Some(finding)
 }
 
-/// Retransmissions that a process received and did not need.
+/// Needless retransmissions received by a process.
 struct Needless<'a> {
     process: &'a Snapshot,
     packets: u64,
-    /// Of the DATA packets that it received.
+    /// Share of the DATA packets it received.
     share: f64,
-    /// Datagrams that the system dropped because a socket's buffer was full.
+    /// Datagrams dropped by the system because a socket buffer was full.
     overflowed: u64,
 }
 

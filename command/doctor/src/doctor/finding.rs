@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// Severity of a finding; the most severe is the smallest.
+/// Severity of a finding; the most severe has the smallest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -12,7 +12,7 @@ pub enum Severity {
     Error,
     /// Messages are slower than necessary, or will be lost under load.
     Warning,
-    /// Information that may be as intended.
+    /// Information; the state may be intended.
     Note,
     /// As recommended.
     Ok,
@@ -46,11 +46,11 @@ pub struct Finding {
     pub severity: Severity,
     /// The fact, as a sentence without a full stop.
     pub fact: String,
-    /// Consequence for messages; empty if there is none.
+    /// Consequence for messages; empty if none.
     pub why: String,
     /// Measured costs on this host, if the check measures any.
     pub measurements: Vec<Measurement>,
-    /// Commands, or settings of apus, that fix it. Each can be copied as it is.
+    /// Commands, or settings of apus, that fix it. Each can be copied verbatim.
     pub fixes: Vec<String>,
 }
 

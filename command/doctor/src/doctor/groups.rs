@@ -1,4 +1,5 @@
-//! Host group checks: which endpoints of this host schedule as one, and which as if they were alone.
+//! Host group checks: finds the endpoints on this host that share a schedule and those that run
+//! their own.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +9,13 @@ use super::finding::Finding;
 
 const CHECK: &str = "host-group";
 
-/// Processes that are named of each kind.
+/// Maximum number of processes listed per kind.
 const MAX_NAMED: usize = 5;
 
-/// Reports which processes share the link and which do not, if several use it.
+/// If several processes use the link, reports which of them share it.
 pub(super) fn check(snapshots: &[Snapshot]) -> Option<Finding> {
-    // Of each process, whether all its endpoints with a link are in a group. Loopback has none.
+    // For each process, whether all its endpoints with a link are in a group. Loopback has no
+    // link.
     let mut processes: BTreeMap<u32, (&str, bool)> = BTreeMap::new();
     for process in snapshots {
         for endpoint in process.endpoints.iter().filter(|endpoint| has_link(endpoint)) {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Reader of `/proc` and `/sys`; all checks use it.
 ///
-/// A folder can replace parts of these trees: a file or folder below `root` is read instead of the system's. Tests use
-/// it for values that no namespace can change, for instance the clock source.
+/// A folder can replace parts of these trees: a file or folder below `root` is read instead of the
+/// system's. Tests use it for values that no namespace can change, for instance the clock source.
 #[derive(Clone, Debug, Default)]
 pub struct SystemFiles {
     root: Option<PathBuf>,
@@ -19,21 +19,22 @@ impl SystemFiles {
         Self { root }
     }
 
-    /// Returns the content of a file without leading and trailing white space; `None` if it cannot be read.
+    /// Returns the content of a file without leading and trailing white space; `None` if it cannot
+    /// be read.
     #[must_use]
     pub fn text(&self, file: &str) -> Option<String> {
-        // Some kernel files contain invalid UTF-8, but not in the fields that the checks read.
+        // Some kernel files contain invalid UTF-8, but not in the fields used by the checks.
         let bytes = fs::read(self.path(file)).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
-    /// Returns the number that a file contains.
+    /// Returns the number in a file.
     #[must_use]
     pub fn number<N: std::str::FromStr>(&self, file: &str) -> Option<N> {
         self.text(file)?.parse().ok()
     }
 
-    /// Returns the sorted names in a folder; empty if there is no such folder.
+    /// Returns the sorted names in a folder; empty if the folder does not exist.
     #[must_use]
     pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
@@ -43,7 +44,7 @@ impl SystemFiles {
         names
     }
 
-    /// Returns whether there is such a file or folder.
+    /// Returns whether such a file or folder exists.
     #[must_use]
     pub fn has(&self, file: &str) -> bool {
         self.path(file).exists()
@@ -62,7 +63,7 @@ pub(super) mod fixture {
 
     use super::*;
 
-    /// Creates a reader with these files and their contents, and the folder that contains them.
+    /// Creates a reader with these files and contents, and returns it with their folder.
     pub(crate) fn host(files: &[(&str, &str)]) -> (SystemFiles, tempfile::TempDir) {
         let root = tempfile::tempdir().unwrap();
         for (file, content) in files {

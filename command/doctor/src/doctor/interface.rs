@@ -27,7 +27,8 @@ pub(super) fn check(host: &SystemFiles, peer: Option<SocketAddr>) -> Vec<Finding
     names.iter().flat_map(|name| of(host, name)).collect()
 }
 
-/// Returns the interface that sends packets to `peer`; `None` if they stay on this host, or the route is unknown.
+/// Returns the outgoing interface for packets to `peer`; `None` if they stay on this host, or if
+/// the route is unknown.
 pub(super) fn towards(peer: SocketAddr) -> Option<String> {
     let local = local_address(peer)?;
     let mut interfaces = getifaddrs().ok()?;
@@ -127,7 +128,7 @@ fn rate(host: &SystemFiles, name: &str, folder: &str) -> Finding {
         ])
 }
 
-/// MTU of Ethernet in bytes. A smaller one indicates a tunnel.
+/// MTU of Ethernet in bytes. A smaller MTU indicates a tunnel.
 const ETHERNET: u32 = 1_500;
 
 fn mtu(host: &SystemFiles, name: &str, folder: &str) -> Finding {
@@ -174,7 +175,8 @@ fn errors(host: &SystemFiles, name: &str, folder: &str) -> Option<Finding> {
     )
 }
 
-/// Returns the offload features of an interface from `ethtool -k`; `None` if the program is missing or fails.
+/// Returns the offload features of an interface from `ethtool -k`; `None` if the program is missing
+/// or fails.
 fn features(name: &str) -> Option<HashMap<String, bool>> {
     Some(switches_in(&ethtool("-k", name)?))
 }

@@ -1,4 +1,4 @@
-//! Key checks: permissions, pairs and dates of the keys that seal packets.
+//! Key checks: permissions, pairs and dates of the keys for sealed packets.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,8 +8,8 @@ use ::apus::security::{
 
 use super::finding::Finding;
 
-/// Days before the end of a certificate when its finding becomes a warning. Chosen by us: a rotation that is automatic comes
-/// earlier, one by hand needs the time.
+/// Days before the expiry of a certificate when its finding becomes a warning. Chosen by us:
+/// automatic rotation happens earlier, and manual rotation needs this time.
 const SOON: u64 = 14;
 
 const DAY: u64 = 86_400;

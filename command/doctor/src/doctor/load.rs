@@ -11,10 +11,11 @@ use apus_measure::machine;
 /// Duration of the observation. Chosen by us: thirty kernel ticks.
 const PERIOD: Duration = Duration::from_millis(300);
 
-/// Share of CPU time of other programs that makes the finding a warning. Chosen by us: one core of ten.
+/// Maximum share of CPU time for other programs before the finding is a warning. Chosen by us: one
+/// core of ten.
 const MAX_OTHER_LOAD: f64 = 0.10;
 
-/// Least share of stolen time that is reported.
+/// Minimum share of stolen time to report.
 const MAX_STOLEN: f64 = 0.02;
 
 /// Kernel ticks per second: `USER_HZ`, 100 on all Linux systems.
@@ -62,8 +63,8 @@ impl CpuSnapshot {
     }
 }
 
-/// Returns the ticks of `cores`, or of all cores if the system has only totals: user, nice, system, idle, iowait, irq,
-/// softirq, steal; see proc_stat(5).
+/// Returns the ticks of `cores`, or of all cores if the system has only totals: user, nice, system,
+/// idle, iowait, irq, softirq, steal; see proc_stat(5).
 fn ticks(system: &str, cores: &[usize]) -> Option<[u64; 8]> {
     let of = |name: String| -> Option<[u64; 8]> {
         let line = system.lines().find_map(|line| line.strip_prefix(&name))?;
@@ -77,7 +78,7 @@ fn ticks(system: &str, cores: &[usize]) -> Option<[u64; 8]> {
     }
 }
 
-/// Returns the name of a process and the ticks that it has used, from `/proc/PID/stat`.
+/// Returns the name of a process and its used ticks, from `/proc/PID/stat`.
 fn process_ticks(stat: &str) -> Option<(String, u64)> {
     let (before, behind) = stat.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
@@ -133,7 +134,7 @@ fn other_load(before: Option<&CpuSnapshot>, after: Option<&CpuSnapshot>) -> Find
         .fix(fixes.into_iter().flatten())
 }
 
-/// Reports CPU time that the hypervisor gave to other virtual machines.
+/// Reports CPU time given by the hypervisor to other virtual machines.
 fn stolen(before: &CpuSnapshot, after: &CpuSnapshot) -> Option<Finding> {
     const CHECK: &str = "stolen-time";
     let all = after.all.checked_sub(before.all).filter(|all| *all > 0)?;
@@ -149,7 +150,8 @@ fn stolen(before: &CpuSnapshot, after: &CpuSnapshot) -> Option<Finding> {
     )
 }
 
-/// Reports how long threads recently waited for a core or for memory; `None` if the kernel does not record it.
+/// Reports how long threads recently waited for a core or for memory; `None` if the kernel does not
+/// record it.
 fn pressure(host: &SystemFiles) -> Option<Finding> {
     const CHECK: &str = "pressure";
     /// Limit in percent of the last ten seconds. Chosen by us.

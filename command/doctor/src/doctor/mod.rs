@@ -1,24 +1,26 @@
-//! Doctor: finds what slows down messages on this host and on the path to a peer.
+//! Doctor: finds the causes of slow messages on this host and on the path to a peer.
 //!
-//! Each check has findings about the host: the consequence for messages, the cost if it can be measured within a
-//! second, and the commands that fix it. The doctor changes nothing. `apus doctor` is its command line.
+//! Each check produces findings about the host, with the consequence for messages, the cost if it
+//! can be measured within a second, and the commands that fix it. The doctor only reads.
+//! `apus doctor` is its command line.
 //!
 //! | file | content |
 //! |---|---|
 //! | `host` | access to `/proc` and `/sys` |
 //! | `buffers`, `driver`, `power`, `cores`, `load`, `interface` | checks of this host |
-//! | `endpoints`, `groups` | checks of the processes on it that use apus |
-//! | `keys` | checks of the keys that seal packets |
+//! | `endpoints`, `groups` | checks of local processes that use apus |
+//! | `keys` | checks of the keys for sealed packets |
 //! | `peer` | checks of the path to a peer |
 //! | `measure` | measurements |
 //! | `finding`, `report`, `advice` | severity and presentation |
 //!
 //! # Invariants
 //!
-//! - **DOCTOR-1** A measured time never decides the severity of a finding, since it depends on the moment. Counters and
-//!   configuration do; so does the counted CPU time of other programs.
+//! - **DOCTOR-1** A measured time never decides the severity of a finding, since it depends on the
+//!   moment. Counters and configuration do; so does the counted CPU time of other programs.
 //! - **DOCTOR-2** All of `/proc` and `/sys` is read through [`SystemFiles`].
-//! - **DOCTOR-3** No check fails because a file, a program or a privilege is missing; its finding contains less.
+//! - **DOCTOR-3** No check fails because a file, a program or a privilege is missing; its finding
+//!   contains less.
 
 mod advice;
 mod buffers;
@@ -55,7 +57,8 @@ use apus_report::experiment::defaults;
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, named};
 
-// DoctorOptions of an examination. The command explains it, so this type has no documentation comment.
+// Options of an examination. The help text of the command describes them, so this type has no
+// documentation comment.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 #[allow(missing_docs, reason = "it would replace the command's explanation")]
 pub struct DoctorOptions {
@@ -65,8 +68,8 @@ pub struct DoctorOptions {
     /// Number of application threads that wait for messages at the same time: 1 to 1024
     #[arg(long, value_name = "THREADS", default_value_t = 1, allow_negative_numbers = true)]
     pub threads: usize,
-    /// How these threads wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and
-    /// then sleeps (`hybrid` alone: 50)
+    /// How these threads wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins
+    /// for that time and then sleeps (`hybrid` alone: 50)
     #[arg(long, value_name = "MODE", default_value_t = PollMode::default())]
     pub poll: PollMode,
     /// Keys of this host's endpoints, if their packets are sealed.
@@ -101,7 +104,7 @@ impl DoctorOptions {
     }
 }
 
-/// Examines this host, and the path to a peer if one is given.
+/// Examines this host, and the path to a peer if specified.
 ///
 /// # Errors
 ///

@@ -7,16 +7,17 @@ use super::host::SystemFiles;
 use super::measure::{pace, wakeup};
 use apus_measure::clock;
 
-/// Clock sources that are read without a system call, on all architectures: the kernel's `vdso_clock_mode`.
+/// Clock sources readable without a system call, on all architectures: the kernel's
+/// `vdso_clock_mode`.
 const FAST: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "riscv_clocksource"];
 
-/// Prefix of the names of such a clock source on Microsoft's hypervisor.
+/// Name prefix of such a clock source on Microsoft's hypervisor.
 const FAST_PREFIX: &str = "hyperv_clocksource";
 
 const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// Wake-up latency from an idle state, in microseconds, above which it is reported. Chosen by us: the duration of a
-/// short call.
+/// Maximum wake-up latency from an idle state, in microseconds, before it is reported. Chosen by
+/// us: the duration of a short call.
 const SLOW_WAKE: u64 = 20;
 
 /// Runs all checks of clocks and power states.
@@ -127,7 +128,7 @@ fn idle_states(host: &SystemFiles, poll: PollMode) -> Finding {
         return Finding::ok(CHECK, fact).with_measurements(wakes);
     }
     let finding = match poll {
-        // A thread that never sleeps keeps its core from idling.
+        // A thread that never sleeps prevents its core from idling.
         PollMode::Spin => Finding::note(CHECK, fact),
         _ => Finding::warning(CHECK, fact),
     };
@@ -141,7 +142,8 @@ fn idle_states(host: &SystemFiles, poll: PollMode) -> Finding {
         ])
 }
 
-/// Returns the enabled idle state of any core with the highest exit latency, and that latency in microseconds.
+/// Returns the enabled idle state of any core with the highest exit latency, and that latency in
+/// microseconds.
 fn deepest(host: &SystemFiles) -> Option<(String, u64)> {
     const CORES: &str = "/sys/devices/system/cpu";
     let cores = host.names(CORES);

@@ -6,7 +6,7 @@ use super::evidence::Decision;
 use super::options::TuneOptions;
 use apus_report::result::Outcome;
 
-/// Returns the head of the file: what was measured, where and how.
+/// Returns the head of the file: workload, machine and method of the measurement.
 pub(super) fn preamble(options: &TuneOptions, outcome: &Outcome) -> Vec<String> {
     let Outcome { version, commit, machine, notes, .. } = outcome;
     let mut lines = vec![

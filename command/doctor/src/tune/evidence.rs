@@ -41,14 +41,15 @@ pub struct Effect {
     pub figure: &'static str,
     /// The figure over all rounds.
     pub spread: Spread,
-    /// Improvement over the current value, greater than 1 if better; `None` for the current value itself.
+    /// Improvement over the current value, greater than 1 if better; `None` for the current value
+    /// itself.
     pub paired: Option<Paired>,
 }
 
 impl Effect {
-    /// Compares the figures of each round with the current value's figures in the same round; figures have the numbers of
-    /// their rounds. `others` is the number of values compared with it; the confidence of each is raised accordingly
-    /// (Bonferroni).
+    /// Compares the figures of each round with the current value's figures in the same round;
+    /// figures have the numbers of their rounds. `others` is the number of values compared with it;
+    /// the confidence of each is raised accordingly (Bonferroni).
     pub(super) fn of(
         goal: Goal,
         figures: &[(usize, f64)],
@@ -60,7 +61,7 @@ impl Effect {
             let of_round = |round| base.iter().find(|(other, _)| *other == round);
             let both = figures.iter().filter_map(|(round, own)| Some((*own, of_round(*round)?.1)));
             let (own, base): (Vec<f64>, Vec<f64>) = both.unzip();
-            // Ordered so that a greater ratio is better.
+            // Ordered so that a greater ratio means better.
             let (before, after) = if goal.less_is_better() { (own, base) } else { (base, own) };
             Paired::of(&before, &after, confidence)
         });
@@ -114,17 +115,17 @@ impl Candidate {
         self.effects.iter().any(Effect::is_better) && !self.effects.iter().any(Effect::is_worse)
     }
 
-    /// Returns the logarithm of the improvement for all goals together. It is the geometric mean without its exponent,
-    /// which all values share.
+    /// Returns the logarithm of the improvement for all goals together. It is the geometric mean
+    /// without its exponent, which all values share.
     fn merit(&self) -> f64 {
         self.effects.iter().filter_map(|effect| effect.paired).map(|paired| paired.ratio.ln()).sum()
     }
 }
 
 impl Decision {
-    /// Selects the best value that may be recommended, or an earlier value that is worse by less than the minimum
-    /// gain, since values are ordered by cost. Keeps the current value, which is the first one, if no other may be
-    /// recommended.
+    /// Selects the best recommendable value, or an earlier value that is worse by less than the
+    /// minimum gain, since values are ordered by cost. Keeps the current value, which is the first,
+    /// if no other is recommendable.
     pub(super) fn between(setting: &'static str, candidates: Vec<Candidate>) -> Self {
         let before = candidates[0].value.clone();
         let good = || candidates[1..].iter().filter(|candidate| candidate.is_eligible());

@@ -1,17 +1,18 @@
-//! Tune: finds the settings that suit this host by measurement.
+//! Tune: finds the best settings for this host by measurement.
 //!
-//! The search compares one setting after the other. In each round all values of the setting are measured in turn with
-//! the exchanges of [`apus_measure`], and compared with the current value of the same round. A value is
-//! recommended if it is proven to be better for one goal and not proven to be worse for any. Among several, the
-//! cheapest is selected, and the search continues with it. The result is a file for [`apus::Settings`] with the
-//! evidence in comments. `apus tune` is its command line.
+//! The search compares one setting at a time. In each round all values of the setting are measured
+//! in turn with the exchanges of [`apus_measure`], and compared with the current value in the same
+//! round. A value is recommended if it is proven to be better for one goal and not proven to be
+//! worse for any. Among several such values, the cheapest is selected, and the search continues
+//! with it. The result is a file for [`apus::Settings`] with the evidence in comments. `apus tune`
+//! is its command line.
 //!
 //! # Invariants
 //!
-//! - **TUNE-1** Nothing is recommended without proof (95 % for all values of a setting together, paired), or for a gain
-//!   below 2 %; then the current value is kept.
-//! - **TUNE-2** The search takes no longer than the time limit, except for the round in progress, and for the first
-//!   rounds of the first setting. It reports what it could not try.
+//! - **TUNE-1** No value is recommended without proof (95 % for all values of a setting together,
+//!   paired), or for a gain below 2 %; the current value is then kept.
+//! - **TUNE-2** The search takes no longer than the time limit, except for the round in progress,
+//!   and for the first rounds of the first setting. It reports the settings it could not try.
 
 mod config_file;
 mod evidence;
@@ -50,7 +51,7 @@ pub struct Findings {
 ///
 /// # Errors
 ///
-/// An option is out of range, or nothing could be measured.
+/// An option is out of range, or no measurement succeeded.
 pub fn run(options: &TuneOptions, spawner: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let cores = Cores::choose();

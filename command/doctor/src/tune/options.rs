@@ -14,21 +14,23 @@ use apus_measure::plan::Replies;
 use apus_report::experiment::defaults;
 use apus_report::result::named;
 
-// TuneOptions of a search. The command explains it, so this type has no documentation comment.
+// Options of a search. The help text of the command describes them, so this type has no
+// documentation comment.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[allow(missing_docs, reason = "it would replace the command's explanation")]
 pub struct TuneOptions {
-    /// Goals to improve: `latency` (short calls, one at a time), `rate` (short calls, many at a time),
-    /// `throughput` (long messages)
+    /// Goals to improve: `latency` (short calls, one at a time), `rate` (short calls, many at a
+    /// time), `throughput` (long messages)
     #[arg(long, value_name = "GOALS", value_delimiter = ',', default_values_t = [Goal::Latency, Goal::Rate])]
     pub goals: Vec<Goal>,
-    /// Seconds for everything together: 5 to 86400; on a busy machine it takes longer until the first setting is decided
+    /// Seconds for everything together: 5 to 86400; on a busy machine it takes longer until the
+    /// first setting is decided
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, allow_negative_numbers = true)]
     pub seconds: f64,
     /// Rounds of all values of a setting, 3 to 100; fewer if the time is over
     #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
-    /// Settings with which the search starts.
+    /// Initial settings of the search.
     #[arg(skip)]
     pub settings: Settings,
 }
@@ -55,7 +57,7 @@ pub enum Goal {
 impl Goal {
     const ALL: [Self; 3] = [Self::Latency, Self::Rate, Self::Throughput];
 
-    /// Returns the exchange that measures it.
+    /// Returns the exchange that measures the goal.
     pub(super) const fn exchange(self) -> Exchange {
         let calls = match self {
             Self::Latency => Calls::OneByOne,
@@ -132,7 +134,7 @@ impl TuneOptions {
     ///
     /// # Errors
     ///
-    /// Names the first value out of range, and a value that is accepted.
+    /// Contains the first value out of range, and a valid value.
     pub fn check(&self) -> Result<(), Error> {
         let seconds = (5.0..=86_400.0).contains(&self.seconds);
         require(seconds, "seconds", "a search takes 5 to 86400 seconds; try 60")?;

@@ -26,8 +26,8 @@ pub(super) struct SearchResult {
 /// Initial estimate for starting and stopping both sides.
 const OVERHEAD: Duration = Duration::from_millis(150);
 
-/// Minimum and maximum duration of a measurement. Chosen by us: thousands of calls, and an end to the reduction of
-/// noise.
+/// Minimum and maximum duration of a measurement. Chosen by us: thousands of calls, and an end to
+/// the reduction of noise.
 const MIN_MEASURE: Duration = Duration::from_millis(30);
 const MAX_MEASURE: Duration = Duration::from_secs(3);
 
@@ -93,7 +93,7 @@ pub(super) fn run(
 /// Measurements of one value of a setting.
 struct ValueRuns {
     value: String,
-    /// Figures by goal, with the numbers of their rounds. A measurement that was lost has none.
+    /// Figures by goal, with the numbers of their rounds. A lost measurement has no figure.
     figures: Vec<Vec<(usize, f64)>>,
 }
 
@@ -102,13 +102,13 @@ impl ValueRuns {
         Self { value, figures: vec![Vec::new(); goals] }
     }
 
-    /// Returns whether there is a figure for each goal.
+    /// Returns whether each goal has a figure.
     fn is_measured(&self) -> bool {
         self.figures.iter().all(|figures| !figures.is_empty())
     }
 }
 
-/// Returns the number of measurements that a setting takes.
+/// Returns the number of measurements needed for a setting.
 fn measurements(setting: &Setting, settings: &Settings, options: &TuneOptions) -> usize {
     setting.candidates(settings).len() * setting.goals(&options.goals).len() * options.runs
 }
@@ -126,8 +126,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Compares all values of a setting. `left` is the number of measurements that remain, this setting included.
-    /// Returns the reason if they could not be compared.
+    /// Compares all values of a setting. `left` is the number of remaining measurements, including
+    /// this setting's. Returns the reason if they could not be compared.
     ///
     /// # Errors
     ///
@@ -150,8 +150,8 @@ impl Search<'_> {
         let cores = self.cores_for(setting, settings);
         let in_a_round = u32::try_from(runs.len() * goals.len()).unwrap_or(u32::MAX);
         for round in 0..options.runs {
-            // The first decision has its rounds all the same: the overhead is a multiple on a busy machine, and a search that
-            // has measured must not end without a result.
+            // The first decision always gets its rounds: a busy machine multiplies the overhead,
+            // and a search that has measured must not end without a result.
             let is_enough = round >= MIN_ROUNDS;
             if (is_enough || self.has_decided) && self.is_over((each + self.overhead) * in_a_round)
             {
@@ -161,7 +161,8 @@ impl Search<'_> {
                 return Ok(Err(LATE.to_owned()));
             }
             for turn in 0..runs.len() {
-                // Each round starts with another value, so that disturbances affect all values alike.
+                // Each round starts with another value, so that disturbances affect all values
+                // alike.
                 let index = (round + turn) % runs.len();
                 let runs = &mut runs[index];
                 let what = format!(
@@ -187,7 +188,8 @@ impl Search<'_> {
                 }
             }
         }
-        // All other values are compared with the first one. The reasons are in the record of the measurements.
+        // All other values are compared with the first. The reasons are in the record of the
+        // measurements.
         if !runs[0].is_measured() {
             return Ok(Err("the current value could not be measured".to_owned()));
         }
@@ -204,7 +206,8 @@ impl Search<'_> {
         Ok(Ok(Decision::between(setting.name, candidates.collect())))
     }
 
-    /// Returns the cores of both sides: one for each, or any core if the engine may need a second one.
+    /// Returns the cores of both sides: one for each, or any core if the engine may need a second
+    /// core.
     fn cores_for(&self, setting: &Setting, settings: &Settings) -> Cores {
         let has_engine = matches!(settings.engine, Some(Engine::Dedicated { .. }));
         if has_engine || setting.cores > 1 {
@@ -229,12 +232,12 @@ impl Search<'_> {
     }
 }
 
-/// The way of one measurement.
+/// Parameters of one measurement.
 struct Measure<'a> {
     spawner: &'a Spawner,
-    /// Cores of both sides if nothing else is set up.
+    /// Cores of both sides without further setup.
     cores: Cores,
-    /// Time that counts.
+    /// Measured time.
     each: Duration,
 }
 

@@ -1,7 +1,8 @@
 //! Settings of the search, and their values.
 //!
-//! These matter on a single host. Settings that depend on the network, for instance the number of priorities or the
-//! granted bytes, are compared on the network with `apus-lab bench sweep --launch ssh`.
+//! These settings matter on a single host. Settings that depend on the network, for instance the
+//! number of priorities or the granted bytes, are compared on the network with
+//! `apus-lab bench sweep --launch ssh`.
 
 use apus::{EndpointBuilder, Settings};
 
@@ -16,15 +17,15 @@ pub(super) struct Setting {
     pub(super) values: &'static [&'static str],
     /// Goals that it can affect.
     goals: &'static [Goal],
-    /// Number of cores that each side needs so that its threads do not compete.
+    /// Number of cores needed by each side so that its threads do not compete.
     pub(super) cores: usize,
     /// Applies one of the values.
     pub(super) apply: fn(&mut Settings, &str),
-    /// Returns the value of given settings.
+    /// Reads the value from settings.
     pub(super) value: fn(&Settings) -> String,
 }
 
-/// All settings, the most effective first, since the others are compared with its result.
+/// All settings, the most effective first, since later settings are compared on top of its result.
 pub(super) const SETTINGS: [Setting; 5] = [
     Setting {
         name: "poll",

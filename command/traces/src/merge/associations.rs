@@ -1,8 +1,9 @@
-//! Associations: finds which peer of one process is which peer of another.
+//! Associations: matches the peers of one process with the peers of another.
 //!
-//! A process knows its peers by their addresses. Two peers are the ends of one association if each has the address that
-//! the other knows, and they share RPC ids, one as client and one as server. An endpoint bound to all addresses of its
-//! host is identified by its port; if several match, the number of common RPCs decides.
+//! A process identifies its peers by address. Two peers are the ends of one association if each has
+//! the address recorded by the other, and they share RPC ids, one as client and one as server. An
+//! endpoint bound to all addresses of its host is identified by its port; if several match, the
+//! number of common RPCs decides.
 
 use apus_trace::{Peer, PeerIndex, Trace};
 use std::collections::{HashMap, HashSet};
@@ -11,9 +12,9 @@ use std::net::{IpAddr, SocketAddr};
 /// Two endpoints that exchange RPCs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Association {
-    /// Indices of the processes at both ends. The first end is traced; the second one may not be.
+    /// Indices of the processes at both ends. The first end is traced; the second may not be.
     pub ends: [Option<usize>; 2],
-    /// Addresses of both ends, as the process at the first end knows them.
+    /// Addresses of both ends, as recorded by the process at the first end.
     pub addresses: Peer,
 }
 
@@ -63,7 +64,7 @@ pub(super) fn associations(traces: &[(String, Trace)]) -> (Vec<Association>, Ass
     (associations, places)
 }
 
-/// Returns the peers with which a process exchanged RPCs.
+/// Returns the peers that exchanged RPCs with a process.
 fn ends(process: usize, trace: &Trace) -> Vec<LocalPeer> {
     let mut all: HashMap<PeerIndex, RpcIds> = HashMap::new();
     for (_, record) in trace.records() {
@@ -85,7 +86,7 @@ fn ends(process: usize, trace: &Trace) -> Vec<LocalPeer> {
     ends
 }
 
-/// Returns ends that may belong together, with the number of common RPCs.
+/// Returns candidate pairs of ends, with the number of common RPCs.
 fn pairs(all: &[LocalPeer]) -> Vec<(usize, usize, usize)> {
     let mut by_ports: HashMap<(u16, u16), Vec<usize>> = HashMap::new();
     for (place, LocalPeer { peer, .. }) in all.iter().enumerate() {
@@ -108,7 +109,7 @@ fn pairs(all: &[LocalPeer]) -> Vec<(usize, usize, usize)> {
     pairs
 }
 
-/// Returns whether an endpoint may be the one at an address.
+/// Returns whether an endpoint may be the endpoint at an address.
 fn is_at(endpoint: SocketAddr, address: SocketAddr) -> bool {
     let ip = endpoint.ip().to_canonical();
     let everywhere = match ip {

@@ -1,17 +1,18 @@
 //! Clock domains: finds the traces that have the same clock.
 //!
-//! Processes of one host share their ticks. Their records are comparable to the nanosecond without any packet. Two
-//! processes have the same clock if they agree on the host's boot time and on the ticks at that time. Different hosts
-//! do not agree on both by chance; host names are ignored.
+//! Processes of one host share their ticks. Their records are comparable to the nanosecond without
+//! any packet. Two processes have the same clock if they agree on the host's boot time and on the
+//! ticks at that time. Different hosts do not agree on both by chance; host names are ignored.
 
 use apus_trace::Trace;
 use apus_trace::clock::Calibration;
 
-/// Tolerance for the boot time of one host in nanoseconds: each process reads one clock after the other, and the kernel
-/// adjusts their rates.
+/// Tolerance for the boot time of one host in nanoseconds: each process reads one clock after the
+/// other, and the kernel adjusts their rates.
 const BOOT_TOLERANCE: u128 = 1_000_000;
 
-/// Bound for the absolute value of times, 52 days in nanoseconds, so that sums of times from any file cannot overflow.
+/// Bound for the absolute value of times, 52 days in nanoseconds, so that sums of times from any
+/// file cannot overflow.
 pub(super) const MAX_TIME: i64 = 1 << 52;
 
 /// All clocks, and the clock of each process.
@@ -108,7 +109,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// A host booted at `up`, with 2 ticks per nanosecond and `firmware` nanoseconds of ticks before boot.
+    /// A host booted at `up`, with 2 ticks per nanosecond and `firmware` nanoseconds of ticks
+    /// before boot.
     fn calibration(up: u64, firmware: u64, start: u64, end: u64) -> Calibration {
         let point = |monotonic| ClockReading {
             ticks: 2 * (monotonic + firmware),

@@ -1,43 +1,49 @@
 //! Clock offset: estimates the difference of two clocks from the packets between their hosts.
 //!
-//! A packet from A to B that departs at `a` and arrives at `b`, each on its own host's clock, bounds the offset: B's
-//! clock is ahead by at most `b - a`, since no packet arrives before it departs. A packet in the other direction is a
-//! lower bound. Over time, the bounds are two clouds of points with a corridor between them. The offset is a line
-//! within it, with a slope since one clock is faster. The estimate is the middle of the widest straight corridor, which
-//! maximizes the sum of the smallest delays in both directions (convex hulls, as in Zhang, Liu, Xia: "Clock
-//! synchronization algorithms for network measurements", INFOCOM 2002). Packets cannot show how the width divides
-//! between the two directions. Half of it, which is half the sum of the smallest delays, is therefore the uncertainty.
+//! A packet from A to B that departs at `a` and arrives at `b`, each on its own host's clock,
+//! bounds the offset: B's clock is ahead by at most `b - a`, since no packet arrives before it
+//! departs. A packet in the other direction is a lower bound. Over time, the bounds are two clouds
+//! of points with a corridor between them. The offset is a line within it, with a slope since one
+//! clock is faster. The estimate is the middle of the widest straight corridor, which maximizes the
+//! sum of the smallest delays in both directions (convex hulls, as in Zhang, Liu, Xia: "Clock
+//! synchronization algorithms for network measurements", INFOCOM 2002). Packets cannot show how the
+//! width divides between the two directions. Half of it, which is half the sum of the smallest
+//! delays, is therefore the uncertainty.
 
-/// Bound from a packet: time on the reference clock, and apparent offset of the other clock, both in nanoseconds.
+/// Bound from a packet: time on the reference clock, and apparent offset of the other clock, both
+/// in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OffsetBound {
     pub(super) at: f64,
     pub(super) ahead: f64,
 }
 
-/// Offset of a clock from the reference: `offset` at the reference's time 0, plus `rate` per nanosecond.
+/// Offset of a clock from the reference: `offset` at the reference's time 0, plus `rate` per
+/// nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OffsetLine {
     /// Nanoseconds.
     pub(super) offset: f64,
     /// Nanoseconds per nanosecond: 0.00005 is 50 ppm.
     pub(super) rate: f64,
-    /// Half the width of the corridor in nanoseconds. Negative if there is none: some packet seems to arrive before it
-    /// departs.
+    /// Half the width of the corridor in nanoseconds. Negative if there is no corridor: some packet
+    /// appears to arrive before it departs.
     pub(super) uncertainty: f64,
 }
 
-/// Largest rate that is considered. Clocks of computers that differ more are broken, and with few packets steeper lines
-/// would fit too.
+/// Largest rate considered. Computer clocks that differ by more are broken, and with few packets
+/// steeper lines would fit too.
 const MAX_RATE: f64 = 1e-3;
 
-/// The estimate has no slope if the level corridor is narrower than the widest one by at most this, in nanoseconds or
-/// as a share: such a rate is noise.
+/// Tolerance for noise, in nanoseconds or as a share: if the level corridor is narrower than the
+/// widest corridor by at most this, the estimate has no slope.
 const NOISE: (f64, f64) = (20.0, 0.01);
 
-/// Returns the middle of the widest corridor above `lower` and below `upper`; `None` if one of them is empty.
+/// Returns the middle of the widest corridor above `lower` and below `upper`; `None` if one of them
+/// is empty.
 pub(super) fn estimate_offset(lower: &[OffsetBound], upper: &[OffsetBound]) -> Option<OffsetLine> {
-    // The lower hull of the upper bounds; the upper hull of the lower bounds, as the lower hull of their mirror image.
+    // The lower hull of the upper bounds; the upper hull of the lower bounds, as the lower hull of
+    // their mirror image.
     let mirrored: Vec<OffsetBound> =
         lower.iter().map(|bound| OffsetBound { ahead: -bound.ahead, ..*bound }).collect();
     let (above, below) = (lower_hull(upper), lower_hull(&mirrored));
@@ -68,11 +74,12 @@ fn minimum(bounds: &[OffsetBound], value: impl Fn(&OffsetBound) -> f64) -> f64 {
     bounds.iter().map(value).fold(f64::INFINITY, f64::min)
 }
 
-/// Returns the rate at which the corridor is widest. The width is concave in the rate: a minimum of lines minus a
-/// maximum of lines.
+/// Returns the rate that maximizes the width of the corridor. The width is concave in the rate: a
+/// minimum of lines minus a maximum of lines.
 fn widest(width: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (-MAX_RATE, MAX_RATE);
-    // Each round keeps two thirds of the interval; the result is exact to far less than a picosecond per day.
+    // Each round narrows the interval to two thirds; the result is exact to far less than a
+    // picosecond per day.
     for _ in 0..100 {
         let (left, right) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
         if width(left) < width(right) {
@@ -183,7 +190,8 @@ mod tests {
 
     #[test]
     fn few_packets_do_not_make_a_rate() {
-        // All packets there are early, all packets back are late: any line between them would fit.
+        // All outbound packets are early, all return packets are late: any line between them would
+        // fit.
         let upper = [bound(0.0, 5_000.0), bound(10.0, 4_000.0)];
         let lower = [bound(1_000.0, -4_000.0), bound(1_010.0, -5_000.0)];
         let line = estimate_offset(&lower, &upper).unwrap();
@@ -191,7 +199,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the delays are, the true offset is within the uncertainty where both clouds reach.
+        /// For any delays, the true offset is within the uncertainty wherever both clouds have
+        /// points.
         #[test]
         fn the_true_offset_is_in_the_corridor(
             offset in -1e12..1e12_f64,
@@ -205,7 +214,8 @@ mod tests {
             let lower: Vec<_> = back.iter().map(|(at, delay)| bound(*at, truth(*at) - delay)).collect();
             let line = estimate_offset(&lower, &upper).unwrap();
             let says = |at: f64| line.offset + line.rate * at;
-            // The corridor may be slightly narrower than the widest one, and floats have 53 bits.
+            // The corridor may be slightly narrower than the widest corridor, and floats have 53
+            // bits.
             for bound in &upper {
                 prop_assert!(says(bound.at) <= bound.ahead - line.uncertainty + 1.0);
             }

@@ -1,8 +1,8 @@
-//! Clock alignment: converts the clocks of several hosts to the first one's.
+//! Clock alignment: converts the clocks of several hosts to the first host's clock.
 //!
-//! Two clocks whose processes exchange packets are compared by those packets ([`super::clock_offset`]). Each clock is
-//! aligned through the chain of comparisons with the least uncertainty. A clock without packets in both directions is
-//! aligned by its host's wall clock.
+//! Two clocks whose processes exchange packets are compared by those packets
+//! ([`super::clock_offset`]). Each clock is aligned through the chain of comparisons with the least
+//! uncertainty. A clock without packets in both directions is aligned by its host's wall clock.
 
 use super::associations::Association;
 use super::clock_domains::{ClockDomains, MAX_TIME};
@@ -19,37 +19,39 @@ pub struct ClockAlignment {
     pub processes: Vec<usize>,
     /// Method of alignment.
     pub placement: Placement,
-    /// Offset of its host's wall clock from the reference's at its first record, in nanoseconds; positive if it is
-    /// ahead.
+    /// Offset of its host's wall clock from the reference's at its first record, in nanoseconds;
+    /// positive if it is ahead.
     pub ahead: i64,
     /// Conversion to the common clock: subtract the offset, then multiply by the scale.
     offset: f64,
     scale: f64,
 }
 
-/// Method by which a clock's offset is known.
+/// Method used to determine a clock's offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Placement {
     /// The reference: the clock of the first trace.
     Reference,
     /// Packets in both directions.
     Traffic {
-        /// Index of the clock with which it was compared.
+        /// Index of the clock that it was compared with.
         against: usize,
         /// Rate relative to that clock, in ppm.
         ppm: f64,
-        /// Bound for the error of the offset in nanoseconds: half the sum of the smallest delays in both directions,
-        /// summed over all comparisons up to the reference. Negative if packets contradict each other.
+        /// Bound for the error of the offset in nanoseconds: half the sum of the smallest delays in
+        /// both directions, summed over all comparisons up to the reference. Negative if packets
+        /// contradict each other.
         uncertainty: f64,
         /// Number of packets from the other clock, and to it.
         packets: [usize; 2],
     },
-    /// The wall clocks of both hosts, since packets in both directions are missing. The error is that of the wall
-    /// clocks.
+    /// The wall clocks of both hosts, since packets in both directions are missing. The error is
+    /// the error of the wall clocks.
     WallClock,
 }
 
-/// Bounds from packets between two clocks: how far the second clock is ahead of the first, at most and at least.
+/// Bounds from packets between two clocks: how far the second clock is ahead of the first, at most
+/// and at least.
 #[derive(Debug, Default)]
 struct Bounds {
     upper: Vec<OffsetBound>,
@@ -161,7 +163,7 @@ struct Comparison {
     packets: [usize; 2],
 }
 
-/// Returns the comparison that leaves the least uncertainty.
+/// Returns the comparison with the least remaining uncertainty.
 fn best_comparison(
     bounds: &HashMap<(usize, usize), Bounds>,
     links: &[ClockAlignment],
@@ -228,14 +230,16 @@ fn bounds(
     all
 }
 
-/// Returns departure and arrival of a request's first packet. No packet of the RPC reaches the server before it.
+/// Returns departure and arrival of a request's first packet. No packet of the RPC reaches the
+/// server before it.
 fn request(rpc: &TracedRpc) -> Option<(i64, i64)> {
     let departure = rpc.first(Side::Client, Event::ToKernel)?;
     let arrival = rpc.first(Side::Server, Event::FromKernel)?;
     Some((departure.at, arrival.at))
 }
 
-/// Returns the departure of a response's first packet and the arrival of its last piece. Earlier packets may be grants.
+/// Returns the departure of a response's first packet and the arrival of its last piece. Earlier
+/// packets may be grants.
 fn response(rpc: &TracedRpc) -> Option<(i64, i64)> {
     let departure = rpc.first(Side::Server, Event::ToKernel)?;
     let whole = rpc.first(Side::Client, Event::Parsed)?;

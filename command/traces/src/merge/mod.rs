@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   traces ─▶ clock_domains: traces with the same clock
-//!          ─▶ associations:  which peer of one process is which peer of another
+//!          ─▶ associations:  peers of one process matched with peers of another
 //!          ─▶ rpcs:          RPCs with the records of both sides
-//!          ─▶ clocks:        offsets between clocks (clock_offset), from the packets of those RPCs
+//!          ─▶ clocks:        offsets between clocks (clock_offset), from the packets of these RPCs
 //!          ─▶ MergedTraces:  all records in chronological order, on one clock
 //! ```
 //!
@@ -64,9 +64,9 @@ pub struct MergedThread {
     pub name: String,
     /// Thread id within the host.
     pub tid: u32,
-    /// CPU on which it ran last.
+    /// Last CPU it ran on.
     pub cpu: u32,
-    /// Number of its records that newer ones have overwritten.
+    /// Number of its records overwritten by newer records.
     pub overwritten: u64,
 }
 
@@ -88,7 +88,7 @@ pub enum MergeError {
     /// No trace was given.
     #[error("no trace given: name the files of one process or of several")]
     NoTraces,
-    /// Two traces are of the same process; its records would count twice.
+    /// Two traces belong to the same process; its records would count twice.
     #[error(
         "{first} and {second} are traces of the same process ({program}, pid {pid} on {host}): name one of them"
     )]
@@ -182,8 +182,8 @@ impl MergedTraces {
         &self.processes[self.threads[thread].process]
     }
 
-    /// Returns the display name of a process: its file name without the extension, or the whole path if that is
-    /// ambiguous.
+    /// Returns the display name of a process: its file name without the extension, or the whole
+    /// path if that is ambiguous.
     #[must_use]
     pub fn process_name(&self, process: usize) -> String {
         let short = |source: &str| {
@@ -196,7 +196,8 @@ impl MergedTraces {
         if same > 1 || name.is_empty() { own.clone() } else { name }
     }
 
-    /// Returns the display name of a thread: its name, prefixed by its process if there are several.
+    /// Returns the display name of a thread: its name, prefixed with its process if several are
+    /// traced.
     #[must_use]
     pub fn thread_name(&self, thread: usize) -> String {
         let MergedThread { process, name, .. } = &self.threads[thread];
@@ -220,7 +221,8 @@ impl MergedTraces {
         name.cloned().unwrap_or_else(|| format!("{list} {number}"))
     }
 
-    /// Returns the duration of the operation that ended with this record, in nanoseconds; 0 if the event has none.
+    /// Returns the duration of the operation that ended with this record, in nanoseconds; 0 if the
+    /// event has none.
     #[must_use]
     pub fn operation_time(&self, entry: &TimedRecord) -> i64 {
         let ticks = entry.record.fields().find(|(field, _)| field.unit == Unit::Ticks);

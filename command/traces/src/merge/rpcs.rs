@@ -1,4 +1,4 @@
-//! RPCs as both sides recorded them.
+//! RPCs as recorded by both sides.
 
 use super::associations::{Association, AssociationIndex};
 use super::clock_domains::ClockDomains;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// An RPC with the records of both sides.
 #[derive(Clone, Debug)]
 pub struct TracedRpc {
-    /// RPC id, as the client writes it.
+    /// RPC id, as written by the client.
     pub id: u64,
     /// Index of its association in [`super::MergedTraces::associations`].
     pub association: usize,
@@ -26,7 +26,7 @@ pub struct RpcRecord {
     pub at: i64,
     /// Index of the recording thread in [`super::MergedTraces::threads`].
     pub thread: usize,
-    /// Side that recorded it.
+    /// Recording side.
     pub side: Side,
     /// Event.
     pub event: Event,
@@ -118,7 +118,8 @@ impl TracedRpc {
         self.records.iter().any(|record| record.event == event)
     }
 
-    /// Returns the nanoseconds from call to return, as the client measures them; `None` if the trace lacks one of them.
+    /// Returns the nanoseconds from call to return, measured at the client; `None` if the trace
+    /// lacks either record.
     #[must_use]
     pub fn rtt(&self) -> Option<i64> {
         let rpc = self.first(Side::Client, Event::Call)?;
@@ -126,7 +127,8 @@ impl TracedRpc {
         Some(returned.at - rpc.at)
     }
 
-    /// Returns the length in bytes of the message that `side` sends: the client's request, or the server's response.
+    /// Returns the length in bytes of the message sent by `side`: the client's request, or the
+    /// server's response.
     #[must_use]
     pub fn length(&self, side: Side) -> Option<u64> {
         let told = match side {

@@ -36,7 +36,8 @@ fn clocks_that_differ_by_an_hour_and_fifty_ppm_are_aligned() {
     // Half the sum of the smallest delays: 4 µs there, 2 µs back.
     assert!((uncertainty - 3_000.0).abs() < 100.0, "{uncertainty}");
     assert!((merged.clocks[1].ahead - hour).abs() < 10_000, "{}", merged.clocks[1].ahead);
-    // The asymmetry is invisible: both directions appear to take 3 µs, at the beginning and at the end.
+    // The asymmetry is invisible: both directions appear to take 3 µs, at the start and at the
+    // end.
     for rpc in &merged.rpcs {
         let at = |side, event| rpc.first(side, event).unwrap().at;
         let there = at(Side::Server, Event::FromKernel) - at(Side::Client, Event::ToKernel);
@@ -71,7 +72,8 @@ fn records_are_in_chronological_order() {
 
 #[test]
 fn three_clocks_are_aligned_in_a_chain() {
-    // A client, and a proxy that serves it and calls a server: the server's clock is known through the proxy's.
+    // A client, and a proxy that serves it and calls a server: the server's clock is aligned
+    // through the proxy's clock.
     let mut scenario = Scenario::default();
     let clock = |ahead, up| HostClock { ahead, ppm: 0.0, up };
     let client = scenario.process("client", clock(0, 0), ["10.0.0.1:999", "10.0.0.2:4000"]);
@@ -79,7 +81,7 @@ fn three_clocks_are_aligned_in_a_chain() {
     let threads = [client, proxy].map(|process| scenario.thread(process, "main"));
     scenario.exchange(0, threads, 2, [10, 10], [1_000; 15]);
     let mut traces = vec![scenario.trace(0), scenario.trace(1)];
-    // The second pair, in which the proxy is the client.
+    // The second pair; the proxy is its client.
     let mut behind = Scenario::default();
     let proxy = behind.process("proxy", clock(SECOND, 3), ["10.0.0.2:998", "10.0.0.3:4000"]);
     let server =

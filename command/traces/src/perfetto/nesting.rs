@@ -1,7 +1,8 @@
 //! Nesting of slices on one track.
 //!
-//! Perfetto requires a slice that begins within another one to end with it or before. Thread records have this property
-//! up to the precision of clocks; slices that exceed the outer one are truncated.
+//! Perfetto requires a slice that starts within another slice to end no later than it. Thread
+//! records have this property up to clock precision; slices that extend past the outer slice are
+//! truncated.
 
 /// An interval on a track.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,16 +12,16 @@ pub(super) struct Slice<T> {
     pub(super) what: T,
 }
 
-/// Begin or end of a slice.
+/// Start or end of a slice.
 #[derive(Debug, PartialEq)]
 pub(super) enum Edge<T> {
     Begin(i64, T),
     End(i64),
 }
 
-/// Returns begins and ends in nesting order; times never decrease.
+/// Returns starts and ends in nesting order; times never decrease.
 pub(super) fn nest<T>(mut slices: Vec<Slice<T>>) -> Vec<Edge<T>> {
-    // Of slices that begin together, the longest contains the others.
+    // Among slices that start together, the longest contains the others.
     slices.sort_by_key(|slice| (slice.from, std::cmp::Reverse(slice.until)));
     let (mut edges, mut open): (Vec<Edge<T>>, Vec<i64>) = (Vec::new(), Vec::new());
     for Slice { from, until, what } in slices {

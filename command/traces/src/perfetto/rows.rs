@@ -1,7 +1,7 @@
 //! Display rows for overlapping RPCs.
 
-/// Assigns a row to each interval so that intervals in a row do not overlap, with as few rows as possible. Intervals
-/// must be ordered by begin.
+/// Assigns a row to each interval so that intervals in a row do not overlap, with as few rows as
+/// possible. Intervals must be ordered by start.
 pub(super) fn assign_rows(intervals: impl Iterator<Item = (i64, i64)>) -> Vec<usize> {
     // End of the last interval in each row.
     let mut rows: Vec<i64> = Vec::new();

@@ -1,7 +1,7 @@
 //! The subset of Perfetto's trace format that the export uses.
 //!
-//! The messages of `protos/perfetto/trace/`, with the required fields and their published numbers. Every field is
-//! optional, as in the original; readers ignore missing ones.
+//! The messages of `protos/perfetto/trace/`, with the required fields and their published numbers.
+//! Every field is optional, as in the original; readers ignore missing fields.
 
 /// A trace file.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -51,7 +51,7 @@ pub struct TrackDescriptor {
     /// Present if the track is a thread.
     #[prost(message, optional, tag = "4")]
     pub thread: Option<ThreadDescriptor>,
-    /// The track below which this one is displayed.
+    /// The parent track in the display.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
     /// Present if the track is a counter.
@@ -139,9 +139,9 @@ pub struct TrackEvent {
 pub enum Type {
     /// Unknown.
     Unspecified = 0,
-    /// Begin of a slice; slices of a track nest.
+    /// Start of a slice; slices of a track nest.
     SliceBegin = 1,
-    /// End of the slice that began last.
+    /// End of the most recently started slice.
     SliceEnd = 2,
     /// An event without duration.
     Instant = 3,

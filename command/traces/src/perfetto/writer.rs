@@ -164,7 +164,8 @@ impl File {
         }
     }
 
-    /// Orders the packets: tracks first, then events by time. Events of equal time keep their order.
+    /// Orders the packets: tracks first, then events by time. Events of equal time keep their
+    /// order.
     fn finish(mut self) -> Trace {
         self.events.sort_by_key(|event| event.at);
         let zero = self.events.first().map_or(0, |event| event.at);
@@ -292,15 +293,16 @@ fn rpc_event(merged: &MergedTraces, rpc: &TracedRpc) -> TrackEvent {
     event
 }
 
-/// Returns the arrow id of the message that `sender` sends. Ids of different clients collide only by chance, and their
-/// low bits are free.
+/// Returns the arrow id of the message sent by `sender`. Ids of different clients collide only by
+/// chance, and their low bits are free.
 fn flow_id(rpc: &TracedRpc, sender: Side) -> u64 {
     let association =
         (rpc.association as u64).rotate_left(40) ^ (rpc.client as u64).rotate_left(56);
     (rpc.id ^ association) | u64::from(sender == Server)
 }
 
-/// Returns the stages of one side, each named after the event at its end. The client's wait for the response is `away`.
+/// Returns the stages of one side, each named after the event at its end. The client's wait for the
+/// response is `away`.
 fn stages(rpc: &TracedRpc, side: Side) -> Vec<Slice<TrackEvent>> {
     let known = |record: &&RpcRecord| record.event.scope() == EventScope::Stage;
     let records: Vec<&RpcRecord> = rpc.at(side).filter(known).collect();

@@ -1,14 +1,15 @@
-//! Core usage: finds gaps in which a thread with work did not run.
+//! Core usage: finds gaps during which a thread with work did not run.
 //!
-//! A waiting thread may record nothing for any time. A working thread records an event every few microseconds. A longer
-//! gap within work means that the thread did not run: the scheduler gave its core to another thread, a system call took
-//! long, or a page fault occurred. If several threads of a host have a gap at the same time, the whole host paused (an
-//! SMI, a hypervisor).
+//! A waiting thread may go without records for any time. A working thread records an event every
+//! few microseconds. A longer gap within work means that the thread did not run: the scheduler gave
+//! its core to another thread, a system call took long, or a page fault occurred. If several
+//! threads of a host have a gap at the same time, the whole host paused (an SMI, a hypervisor).
 //!
-//! Intervals of work are: a poll of the socket, a send, a pass of the loop (`look`, `send`, `pass`: the duration `took`
-//! that ends with the record); from `call` or `reply` to the same RPC's `to_kernel` or `local_sent` on the same thread;
-//! from `woken` to the same RPC's `returned` or `request_returned`. The time between them is waiting or application
-//! time, and gaps there are ignored. `sleep` to `wake` is sleep.
+//! Intervals of work are: a poll of the socket, a send, a pass of the loop (`look`, `send`, `pass`:
+//! the duration `took`, which ends at the record); from `call` or `reply` to the same RPC's
+//! `to_kernel` or `local_sent` on the same thread; from `woken` to the same RPC's `returned` or
+//! `request_returned`. The time between them is waiting or application time, and gaps there are
+//! ignored. `sleep` to `wake` is sleep.
 
 use super::distribution::{Distribution, micros};
 use super::intervals::union;
@@ -36,7 +37,7 @@ pub struct CoreUsage {
 pub struct ThreadUsage {
     /// Name of the thread.
     pub thread: String,
-    /// CPU on which it ran last.
+    /// Last CPU it ran on.
     pub cpu: u32,
     /// Nanoseconds from its first to its last record.
     pub span: i64,
@@ -55,13 +56,13 @@ pub struct Stall {
     pub thread: usize,
     /// Name of the thread.
     pub name: String,
-    /// Begin, in nanoseconds on the common clock.
+    /// Start, in nanoseconds on the common clock.
     pub at: i64,
     /// Duration in nanoseconds.
     pub duration: i64,
     /// Events before and after the gap.
     pub between: [String; 2],
-    /// Number of other threads of the host that had a gap at the same time.
+    /// Number of other threads of the host with a gap at the same time.
     pub others: usize,
 }
 
@@ -106,10 +107,10 @@ fn record_span(all: &[TimedRecord]) -> i64 {
     }
 }
 
-/// Returns the disjoint intervals in which a thread worked, the earliest first.
+/// Returns the disjoint intervals during which a thread worked, earliest first.
 fn work_intervals(merged: &MergedTraces, all: &[TimedRecord]) -> Vec<(i64, i64)> {
     let mut intervals = Vec::new();
-    // Begin of the work on each RPC.
+    // Start of the work on each RPC.
     let mut work_start: HashMap<_, i64> = HashMap::new();
     for entry in all {
         let (Some(event), rpc) = (entry.record.event(), entry.record.rpc()) else { continue };
@@ -133,7 +134,7 @@ fn work_intervals(merged: &MergedTraces, all: &[TimedRecord]) -> Vec<(i64, i64)>
     union(intervals)
 }
 
-/// Returns the intervals in which a thread slept.
+/// Returns the intervals during which a thread slept.
 fn sleeps(all: &[TimedRecord]) -> Vec<(i64, i64)> {
     let mut sleeps = Vec::new();
     let mut since = None;
@@ -159,11 +160,11 @@ fn stalls_in(
     for &(from, until) in work {
         let first = all.partition_point(|entry| entry.at < from);
         let end = all.partition_point(|entry| entry.at <= until).max(first);
-        // The begin of the interval bounds the first gap, even if nothing was recorded then.
+        // The start of the interval bounds the first gap, even without a record at that time.
         let (mut at, mut name) = (from, "begin of work".to_owned());
         for entry in &all[first..end] {
             let next = entry.record.event().map_or("unknown", Event::name);
-            // The recorded operation began within the interval, so its begin bounds a gap too.
+            // The recorded operation started within the interval, so its start bounds a gap too.
             let took = merged.operation_time(entry);
             let began = (entry.at - took).max(at);
             let begin = if took > 0 { format!("begin of {next}") } else { next.to_owned() };
@@ -192,8 +193,8 @@ fn is_between(all: &[TimedRecord], from: i64, until: i64) -> bool {
     all.get(first).is_some_and(|entry| entry.at < until)
 }
 
-/// Counts for each gap the threads on other cores of the host whose gap overlaps it by at least half of the shorter
-/// one.
+/// For each gap, counts the threads on other cores of the host with a gap that overlaps it by at
+/// least half of the shorter gap.
 fn mark_simultaneous(merged: &MergedTraces, stalls: &mut [Stall]) {
     stalls.sort_by_key(|stall| stall.at);
     let clock_of = |stall: &Stall| {

@@ -1,22 +1,26 @@
 //! Packet delays, by stage.
 //!
-//! A burst of DATA packets is measured from `data_sent`, when the sender's transport emits it, to `data_received`, when
-//! the receiver's transport has handled a piece of it:
+//! A burst of DATA packets is measured from `data_sent`, when the sender's transport emits it, to
+//! `data_received`, when the receiver's transport has handled a piece of it:
 //!
-//! - waited: from `queued`, when the transport received the message, to `data_sent`. Causes: other messages, grants.
-//! - to kernel: from `data_sent` to the RPC's next `to_kernel`. Cause: other packets of the same batch.
-//! - network: from there to the RPC's last `from_kernel` before `data_received`. Contains both kernels, the network,
-//!   and the time until the receiver polls.
-//! - handled: from there to `data_received`. Contains other packets of the same batch, parsing and copying.
+//! - waited: from `queued`, when the transport received the message, to `data_sent`. Causes: other
+//!   messages, grants.
+//! - to kernel: from `data_sent` to the RPC's next `to_kernel`. Cause: other packets of the same
+//!   batch.
+//! - network: from there to the RPC's last `from_kernel` before `data_received`. Contains both
+//!   kernels, the network, and the time until the receiver polls.
+//! - handled: from there to `data_received`. Contains other packets of the same batch, parsing and
+//!   copying.
 //! - lived: from `data_sent` to `data_received`: the sum of all stages but waiting.
 //!
-//! Each received piece is paired with the last earlier burst that contains its first byte. The report distinguishes
-//! requests from responses, and by kind: messages of one burst (short), bursts of longer messages that needed no grant
-//! (unscheduled), bursts that a grant allowed (granted, from `grant_used`), and retransmissions. For GRANT packets it
-//! has the times from `grant_sent` to `grant_received` and from there to the burst that used the grant; for RESEND
-//! packets the time to reception. Both ends must be traced. Negative times are smaller than the uncertainty of the
-//! clocks. They also occur if the driver had no room and sent packets before the end of their batch, when `to_kernel`
-//! is recorded.
+//! Each received piece is paired with the last earlier burst that contains its first byte. The
+//! report distinguishes requests from responses, and by kind: messages of one burst (short), bursts
+//! of longer messages that needed no grant (unscheduled), bursts allowed by a grant (granted, from
+//! `grant_used`), and retransmissions. For GRANT packets it contains the times from `grant_sent`
+//! to `grant_received` and from there to the burst that used the grant; for RESEND packets the time
+//! to reception. Both ends must be traced. Negative times are smaller than the uncertainty of the
+//! clocks. They also occur if the driver ran out of room and sent packets before the end of their
+//! batch, which is when `to_kernel` is recorded.
 
 use super::distribution::Distribution;
 use super::filter::RpcFilter;
@@ -31,7 +35,8 @@ use std::collections::BTreeMap;
 pub struct Delays {
     /// Kinds of packets that occur.
     pub kinds: Vec<PacketDelays>,
-    /// Number of received pieces without a matching burst in the sender's trace, or without such a trace.
+    /// Number of received pieces without a matching burst in the sender's trace, or without a
+    /// sender's trace.
     pub unpaired: usize,
 }
 
@@ -102,7 +107,7 @@ impl DelayCollector {
         self.times.entry(key).or_default().push(nanos);
     }
 
-    /// Collects the delays of the message that `sender` transmits.
+    /// Collects the delays of the message transmitted by `sender`.
     fn data(&mut self, rpc: &TracedRpc, sender: Side) {
         let sent: Vec<&RpcRecord> = rpc.all(sender, Event::DataSent).collect();
         for arrival in rpc.all(sender.other(), Event::DataReceived) {
@@ -112,7 +117,8 @@ impl DelayCollector {
                 let end = u64::from(offset) + u64::from(length);
                 offset <= piece.offset && u64::from(piece.offset) < end.max(1)
             };
-            // If the clock error exceeds the delay, no burst is earlier; then the first one is used.
+            // If the clock error exceeds the delay, no burst is earlier; the first burst is used
+            // then.
             let before = sent.iter().filter(holds).rfind(|burst| burst.at <= arrival.at);
             let Some(burst) = before.or_else(|| sent.iter().find(holds)) else {
                 self.unpaired += 1;
@@ -141,7 +147,8 @@ impl DelayCollector {
         self.add(kind, "lived", arrival.at - burst.at);
     }
 
-    /// Collects the delays of control packets that `sender` transmits. Packets are paired by content, in order.
+    /// Collects the delays of control packets transmitted by `sender`. Packets are paired by
+    /// content, in order.
     fn control(
         &mut self,
         rpc: &TracedRpc,
@@ -157,7 +164,7 @@ impl DelayCollector {
         }
     }
 
-    /// Collects the times from each grant that `sender` received to the first burst that needed it.
+    /// Collects the times from each grant received by `sender` to the first burst that needed it.
     fn grants_used(&mut self, rpc: &TracedRpc, sender: Side) {
         let mut before = 0;
         for grant in rpc.all(sender, Event::GrantReceived) {
@@ -174,7 +181,8 @@ const fn data(record: &RpcRecord) -> DataFields {
     DataFields::from_numbers(record.a, record.b)
 }
 
-/// Returns whether two control packets have the same content. The priority is chosen by the sender and ignored.
+/// Returns whether two control packets have the same content. The priority is chosen by the sender
+/// and ignored.
 fn same(a: &RpcRecord, b: &RpcRecord) -> bool {
     match a.event {
         Event::GrantReceived => a.b == b.b,

@@ -2,13 +2,14 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// Sorted durations in nanoseconds. Negative values are smaller than the uncertainty of the hosts' clocks.
+/// Sorted durations in nanoseconds. Negative values are smaller than the uncertainty of the hosts'
+/// clocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
     sorted: Vec<i64>,
 }
 
-/// Percentiles that reports contain.
+/// Percentiles in reports.
 pub const PERCENTILES: [f64; 8] = [0.0, 10.0, 30.0, 50.0, 70.0, 90.0, 99.0, 100.0];
 
 impl Distribution {
@@ -30,8 +31,9 @@ impl Distribution {
         self.sorted.iter().map(|nanos| i128::from(*nanos)).sum()
     }
 
-    /// Returns a percentile by nearest rank: the smallest value that at least `percent` of all values do not exceed. 0
-    /// returns the minimum, 100 the maximum. Returns 0 if the distribution is empty.
+    /// Returns a percentile by nearest rank: the smallest value that at least `percent` of all
+    /// values do not exceed. 0 returns the minimum, 100 the maximum. Returns 0 if the distribution
+    /// is empty.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> i64 {
         let rank = (percent / 100.0 * self.count() as f64).ceil() as usize;
@@ -65,7 +67,8 @@ pub fn micros(nanos: f64) -> f64 {
     nanos.round() / 1e3
 }
 
-/// Serializes as `{"count": 3, "mean_us": 1.5, "p0_us": 1, …, "p100_us": 2}`; an empty distribution has only the count.
+/// Serializes as `{"count": 3, "mean_us": 1.5, "p0_us": 1, …, "p100_us": 2}`; an empty distribution
+/// contains only the count.
 impl Serialize for Distribution {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

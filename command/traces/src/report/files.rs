@@ -1,11 +1,14 @@
-//! File operations: their way from the kernel of a client through the server and back.
+//! File operations: their path from the client's kernel through the server and back.
 //!
-//! An operation is recorded by the mount (`fs_operation`, `fs_reply`, with the same id). Calls that the mount made in between
-//! (`fs_call`, `fs_response`) belong to it, also those that other operations wait for. A call is joined to the server's first
-//! request of the same kind in that time (`fs_request`, `fs_respond`), and to the commits in between (`fs_commit`). If all RPCs are
-//! traced, the call's RPC is the next one that the mount's thread began, and its stages are stations, too.
+//! An operation is recorded by the mount (`fs_operation`, `fs_reply`, with the same id). Calls that
+//! the mount made in between (`fs_call`, `fs_response`) belong to it, including calls that other
+//! operations wait for. A call is joined to the server's first request of the same kind in that
+//! time (`fs_request`, `fs_respond`), and to the commits in between (`fs_commit`). If all RPCs are
+//! traced, the call's RPC is the next RPC started by the mount's thread, and its stages are
+//! stations as well.
 //!
-//! An operation that returned before its changes were sent has no calls: that is the normal case of `write`, and `sync` has them.
+//! An operation that returned before its changes were sent has no calls: this is the normal case
+//! for `write`, whose calls belong to the later `sync`.
 
 use super::distribution::Distribution;
 use crate::merge::{MergedTraces, TimedRecord};
@@ -20,7 +23,7 @@ pub struct FileOperations {
     pub kinds: Vec<OperationCount>,
     /// All operations, the longest first.
     pub operations: Vec<FileOperation>,
-    /// Operations whose reply the traces lack.
+    /// Operations without a reply in the traces.
     pub incomplete: usize,
 }
 
@@ -29,7 +32,7 @@ pub struct FileOperations {
 pub struct OperationCount {
     /// The kind.
     pub kind: String,
-    /// Calls that were made meanwhile.
+    /// Calls made during these operations.
     pub calls: usize,
     /// From the kernel's request to the reply.
     pub times: Distribution,
@@ -38,20 +41,20 @@ pub struct OperationCount {
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileOperation {
-    /// The kernel's number of the request.
+    /// Request number assigned by the kernel.
     pub id: u64,
     /// Its kind.
     pub kind: String,
-    /// Number of the error; 0 if there was none.
+    /// Error number; 0 on success.
     pub error: u64,
     /// Nanoseconds from the kernel's request to the reply.
     #[serde(rename = "took_ns")]
     pub took: i64,
-    /// Where it was, the earliest first.
+    /// Stations passed, earliest first.
     pub stations: Vec<Station>,
 }
 
-/// A place on the way of an operation.
+/// A point on the path of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Station {
     /// Nanoseconds since the kernel's request.
@@ -61,7 +64,7 @@ pub struct Station {
     pub process: String,
     /// Name of the event.
     pub event: &'static str,
-    /// What the record says, in words.
+    /// Content of the record, in words.
     pub detail: String,
 }
 
@@ -95,12 +98,12 @@ impl FileOperations {
     }
 }
 
-/// Finds what belongs together.
+/// Finds the records that belong to one operation.
 struct Search<'a> {
     merged: &'a MergedTraces,
     /// Records of the file service, the earliest first.
     records: Vec<&'a TimedRecord>,
-    /// Requests and RPCs that belong to a call already.
+    /// Requests and RPCs already assigned to a call.
     taken: HashSet<(usize, u64)>,
     begun: HashSet<usize>,
 }
@@ -232,7 +235,7 @@ mod tests {
         scenario.record_thread(600, server, Event::FsRespond, (0, 41));
         scenario.record_thread(700, mount, Event::FsResponse, (0, 3));
         scenario.record_thread(800, mount, Event::FsReply, (5, 8));
-        // It waits for no reply that the trace has.
+        // An operation without a reply in the trace.
         scenario.record_thread(900, mount, Event::FsOperation, (12, 10));
         let report = FileOperations::of(&scenario.merged());
         assert_eq!(report.incomplete, 1);

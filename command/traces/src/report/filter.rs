@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::merge::{MergedTraces, TracedRpc};
 use apus_trace::Side;
 
-/// Conditions on an RPC. A condition on an unknown property is fulfilled, except for `min_us`.
+/// Conditions on an RPC. A condition on an unknown property is satisfied, except for `min_us`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RpcFilter {
     /// Minimum length of the longer message, in bytes.
@@ -41,7 +41,7 @@ impl RpcFilter {
             && self.id.is_none_or(|id| id & !1 == rpc.id)
     }
 
-    /// Returns the RPCs that match.
+    /// Returns the matching RPCs.
     pub fn rpcs<'a>(&'a self, merged: &'a MergedTraces) -> impl Iterator<Item = &'a TracedRpc> {
         merged.rpcs.iter().filter(|rpc| self.matches(merged, rpc))
     }

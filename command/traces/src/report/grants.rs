@@ -5,13 +5,15 @@
 //! - outstanding, at the receiver: bytes granted (`grant_sent`) and not received (`data_received`);
 //! - available, at the sender: bytes granted (`grant_received`) and not sent (`data_sent`).
 //!
-//! Both are summed over the messages of a process, and averaged over the time in which it has such messages.
+//! Both are summed over the messages of a process, and averaged over the time during which it has
+//! such messages.
 //!
-//! A receiver has *work waiting* while a message of several packets has arrived in part (first `data_received` to
-//! `parsed`). If no DATA arrives for longer than the minimum gap, its link is idle. If only some RPCs are traced,
-//! packets of the others are invisible, and idle times are too long. The cause of a gap follows from the state in its
-//! middle: nothing outstanding (the receiver granted too little); bytes available at the sender (it sent another
-//! message first, or its thread did not run); otherwise all granted bytes or their grants were on the way (the
+//! A receiver has *work waiting* while a message of several packets has arrived in part (first
+//! `data_received` to `parsed`). If no DATA arrives for longer than the minimum gap, its link is
+//! idle. If only some RPCs are traced, packets of the others are invisible, and idle times are too
+//! long. The cause of a gap follows from the state in its middle: no outstanding bytes (the
+//! receiver granted too little); bytes available at the sender (it sent another message first, or
+//! its thread did not run); otherwise all granted bytes or their grants were in flight (the
 //! network). A sender without a trace counts as the network.
 
 use super::distribution::micros;
@@ -22,8 +24,8 @@ use apus_trace::event::{DataFields, Event};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-/// Default minimum length of a gap, in nanoseconds. Packets of longer messages arrive in bursts: 25 kB take 20 µs at 10
-/// Gbit/s.
+/// Default minimum length of a gap, in nanoseconds. Packets of longer messages arrive in bursts: 25
+/// kB take 20 µs at 10 Gbit/s.
 pub const MIN_GAP: i64 = 20_000;
 
 /// Maximum number of points in a curve.
@@ -41,9 +43,9 @@ pub struct Grants {
 pub struct ProcessGrants {
     /// Name of the process.
     pub name: String,
-    /// Bytes that it granted and did not receive.
+    /// Bytes it granted and has not received.
     pub outstanding: ByteLevel,
-    /// Bytes granted to it that it did not send.
+    /// Bytes granted to it that it has not sent.
     pub available: ByteLevel,
     /// Use of its incoming link.
     pub link: LinkUsage,
@@ -54,15 +56,16 @@ pub struct ProcessGrants {
 pub struct ByteLevel {
     /// Number of messages that need grants.
     pub messages: usize,
-    /// Nanoseconds in which there was such a message.
+    /// Nanoseconds with at least one such message.
     pub time: i64,
     /// Mean over that time, in bytes.
     pub mean: f64,
     /// Maximum in bytes.
     pub max: i64,
-    /// Share of that time in which the number was 0.
+    /// Share of that time with the number at 0.
     pub none: f64,
-    /// Means over equal parts of the trace: middle of the part, in nanoseconds on the common clock, and bytes.
+    /// Means over equal parts of the trace: middle of the part, in nanoseconds on the common clock,
+    /// and bytes.
     pub curve: Vec<(i64, f64)>,
 }
 
@@ -71,7 +74,7 @@ pub struct ByteLevel {
 pub struct LinkUsage {
     /// Payload bytes of traced RPCs that arrived.
     pub bytes: u64,
-    /// Nanoseconds in which a message had arrived in part.
+    /// Nanoseconds during which a message had arrived in part.
     pub waiting: i64,
     /// Nanoseconds of that time in gaps.
     pub idle: i64,
@@ -121,17 +124,18 @@ struct ProcessChanges {
     /// Changes of outstanding and of available bytes.
     outstanding: Vec<(i64, i64)>,
     available: Vec<(i64, i64)>,
-    /// Intervals in which messages that need grants were in progress: incoming, outgoing.
+    /// Intervals with messages that need grants in progress: incoming, outgoing.
     granting: Vec<(i64, i64)>,
     granted: Vec<(i64, i64)>,
-    /// Intervals in which a message had arrived in part, and changes of the bytes that its sender could have sent.
+    /// Intervals during which a message had arrived in part, and changes of the bytes that its
+    /// sender could have sent.
     waiting: Vec<(i64, i64)>,
     senders: Vec<(i64, i64)>,
     /// Arrivals: time and bytes.
     arrivals: Vec<(i64, u64)>,
 }
 
-/// Adds the message that `sender` transmits to the changes of both processes.
+/// Adds the message transmitted by `sender` to the changes of both processes.
 fn collect(merged: &MergedTraces, rpc: &TracedRpc, sender: Side, all: &mut [ProcessChanges]) {
     let receiver = sender.other();
     let available = available(rpc, sender);
@@ -233,7 +237,8 @@ fn level_at(levels: &[(i64, i64)], at: i64) -> i64 {
     after.checked_sub(1).map_or(0, |place| levels[place].1)
 }
 
-/// Returns the integral of the level over an interval in byte-nanoseconds, and the nanoseconds in which it was 0.
+/// Returns the integral of the level over an interval in byte-nanoseconds, and the nanoseconds at
+/// level 0.
 fn area(levels: &[(i64, i64)], from: i64, until: i64) -> (f64, i64) {
     let (mut area, mut none) = (0.0, 0);
     let (mut at, mut level) = (from, level_at(levels, from));

@@ -1,12 +1,13 @@
-//! Handoffs: the time from ready to running, and which thread woke which.
+//! Handoffs: the time from ready to running, and the pairs of waking and woken threads.
 //!
-//! The leader hands a message to a waiter (`handed_off`, which contains the notified waiter), and the waiter continues
-//! with it (`woken`, with the same RPC, side and waiter). The delay between them is the scheduler's if the waiter slept
-//! (it recorded `wake` in between), or some hundred nanoseconds if it was spinning. Messages without a notified waiter
-//! (`waiter` 0) are counted; they cost no handoff.
+//! The leader hands a message to a waiter (`handed_off`, which contains the notified waiter), and
+//! the waiter continues with it (`woken`, with the same RPC, side and waiter). The delay between
+//! them is the scheduler's if the waiter slept (it recorded `wake` in between), or some hundred
+//! nanoseconds if it was spinning. Messages without a notified waiter (`waiter` 0) are counted;
+//! they cost no handoff.
 //!
-//! The poll role is passed in the same way: `pass_turn` contains the waiter, and the delay ends with that waiter's next
-//! `wake` if it slept.
+//! The poll role is passed in the same way: `pass_turn` contains the waiter, and the delay ends
+//! with that waiter's next `wake` if it slept.
 
 use super::distribution::Distribution;
 use super::filter::RpcFilter;
@@ -23,10 +24,11 @@ pub struct Handoffs {
     /// Messages whose waiter was notified.
     #[serde(rename = "handed")]
     pub handoffs: usize,
-    /// Messages that the leader took itself, or that a thread took without waiting.
+    /// Messages taken by the leader itself, or by a thread without waiting.
     #[serde(rename = "taken")]
     pub without_handoff: usize,
-    /// Messages whose waiter was notified and has no later record: the trace ends before it, or begins after it.
+    /// Messages whose waiter was notified and has no later record: the trace ends before that
+    /// record, or starts after it.
     #[serde(rename = "unseen")]
     pub unmatched: usize,
     /// Delays of waiters that were asleep.
@@ -115,7 +117,7 @@ fn is_matching(notified: &crate::merge::RpcRecord, woken: &crate::merge::RpcReco
 
 /// Returns the number of times that the poll role was passed, and the delays if the waiter slept.
 fn role_passes(merged: &MergedTraces) -> (usize, Distribution) {
-    // Time at which a waiter was notified and has not run since, by process and waiter.
+    // Time of the notification of each waiter that has not run since, by process and waiter.
     let mut notified: HashMap<(usize, u64), i64> = HashMap::new();
     let (mut count, mut delays) = (0, Vec::new());
     for TimedRecord { at, thread, record } in &merged.records {
@@ -126,7 +128,7 @@ fn role_passes(merged: &MergedTraces) -> (usize, Distribution) {
                 notified.insert(key, *at);
             }
             Some(Event::Wake) => delays.extend(notified.remove(&key).map(|since| at - since)),
-            // It goes to sleep again: it was awake when it was notified.
+            // The thread goes to sleep again, so it was awake when it was notified.
             Some(Event::Sleep) => {
                 notified.remove(&key);
             }

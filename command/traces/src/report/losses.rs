@@ -1,23 +1,25 @@
-//! Losses: which bytes were requested again by RESEND, and why.
+//! Losses: the bytes requested again by RESEND, and the cause of each request.
 //!
-//! Each `resend_sent` names bytes of a message that its receiver misses. Both traces together show the cause:
+//! Each `resend_sent` names the bytes that a receiver lacks. Both traces together show the cause:
 //!
-//! - on the way: the bytes had been sent and did not arrive before the RESEND, but by a retransmission or never. They
-//!   were lost, or dropped by a queue.
-//! - dropped here: as before, and the receiver recorded that it dropped a packet of this RPC (`dropped`, with the
-//!   reason).
+//! - on the way: the bytes had been sent before the RESEND and arrived only by a retransmission, or
+//!   never. They were lost, or dropped by a queue.
+//! - dropped here: as before, and the receiver recorded that it dropped a packet of this RPC
+//!   (`dropped`, with the reason).
 //! - late: the original transmission arrived after the RESEND.
-//! - not sent yet: the sender had sent none of the bytes. It was busy, or waited for the pacer or for grants.
-//! - request not sent yet: the client requested the whole response before it had sent its whole request.
-//! - request on the way: the client requested the whole response; the server had not received the whole request, which
-//!   had been sent.
+//! - not sent yet: the sender had sent none of the bytes. It was busy, or waiting for the pacer or
+//!   for grants.
+//! - request not sent yet: the client requested the whole response before it had sent its whole
+//!   request.
+//! - request on the way: the client requested the whole response; the server had not received the
+//!   whole request, which had been sent.
 //! - still served: the client requested the whole response before the server's application replied.
 //! - came before: the receiver already had the bytes.
 //! - unknown: the sender has no trace, or the RPC is not traced.
 //!
-//! The wait ends with the first `data_received` that contains a requested byte. The report also counts other rare
-//! events: drops, restarts and failures by reason, gaps (`lost`: a packet arrived before an earlier one), calls that
-//! exceeded their time.
+//! The wait ends with the first `data_received` that contains a requested byte. The report also
+//! counts other rare events: drops, restarts and failures by reason, gaps (`lost`: a packet arrived
+//! before an earlier one), calls that exceeded their time.
 
 use super::distribution::{Distribution, micros};
 use super::filter::RpcFilter;
@@ -55,9 +57,9 @@ pub struct CauseCount {
 pub struct Resend {
     /// RPC id.
     pub id: u64,
-    /// Time at which it was sent, in nanoseconds on the common clock.
+    /// Send time, in nanoseconds on the common clock.
     pub at: i64,
-    /// The message to which it refers: `request` or `response`.
+    /// The message that it refers to: `request` or `response`.
     pub message: &'static str,
     /// Offset of the first requested byte.
     pub offset: u32,
@@ -83,7 +85,8 @@ pub struct AnomalyCount {
 }
 
 impl Losses {
-    /// Builds the report on the RPCs that match `filter`. Other rare events are counted for all RPCs.
+    /// Builds the report on the RPCs that match `filter`. Other rare events are counted for all
+    /// RPCs.
     #[must_use]
     pub fn of(merged: &MergedTraces, filter: &RpcFilter) -> Self {
         let mut resends: Vec<Resend> = Vec::new();

@@ -1,17 +1,18 @@
-//! Reports on merged traces, one module for each question.
+//! Reports on merged traces, one module for each report.
 //!
-//! Each report is built from [`MergedTraces`](crate::merge::MergedTraces); the head of its module lists the events and
-//! the definition of each number. Reports contain data; [`crate::view`] renders them.
+//! Each report is built from [`MergedTraces`](crate::merge::MergedTraces); the head of its module
+//! lists the events and the definition of each number. Reports contain data; [`crate::view`]
+//! renders them.
 //!
 //! ```text
 //!   timeline   stages of short RPCs
 //!   delays     stages of packets
-//!   rtt        round trips, and what the slowest have in common
+//!   rtt        round trips, and common properties of the slowest
 //!   rpcs       single RPCs
 //!   grants     granted bytes, and idle links
 //!   handoffs   delays from ready to running
 //!   losses     causes of RESENDs
-//!   cores      gaps in which a thread did not run
+//!   cores      gaps during which a thread did not run
 //!   files      operations of the file service
 //! ```
 //!

@@ -3,11 +3,13 @@
 //! The round trip is from `call` to `returned`. For messages of several packets:
 //!
 //! - first grant: from `queued` to the sender's first `grant_received`;
-//! - transmit: bytes from the first to the last `data_sent` divided by the time between them, at the sender;
-//! - receive: bytes from the first to the last `data_received` divided by the time between them, at the receiver. In
-//!   both rates the bytes of the first burst do not count, since the time begins with it;
-//! - copy: bytes divided by the sum of the times from each `from_kernel` to the last `data_received` of that batch: the
-//!   rate at which the receiver parses packets and copies them into the message.
+//! - transmit: bytes from the first to the last `data_sent` divided by the time between them, at
+//!   the sender;
+//! - receive: bytes from the first to the last `data_received` divided by the time between them, at
+//!   the receiver. Both rates exclude the bytes of the first burst, since the time starts with it;
+//! - copy: bytes divided by the sum of the times from each `from_kernel` to the last
+//!   `data_received` of that batch: the receiver's rate of parsing packets and copying them into
+//!   the message.
 
 use super::distribution::{Distribution, micros};
 use super::filter::RpcFilter;
@@ -24,11 +26,11 @@ use std::str::FromStr;
 pub struct RpcList {
     /// Number of matching RPCs.
     pub rpcs: usize,
-    /// The first of them, in the requested order.
+    /// The first of these RPCs, in the requested order.
     pub lines: Vec<RpcLine>,
     /// Round trips of all completed RPCs.
     pub rtt: Distribution,
-    /// Times from `queued` to the first grant, for all messages that received one.
+    /// Times from `queued` to the first grant, for all messages that received a grant.
     pub first_grant: Distribution,
 }
 
@@ -54,7 +56,7 @@ pub struct RpcLine {
 /// One end of an RPC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RpcEnd {
-    /// Its address, as the traced process knows it.
+    /// Its address, as recorded by the traced process.
     pub address: String,
     /// Name of the process, if it is traced.
     pub process: Option<String>,
@@ -163,7 +165,7 @@ impl FromStr for RpcOrder {
 impl RpcLine {
     fn of(merged: &MergedTraces, rpc: &TracedRpc) -> Self {
         let association = &merged.associations[rpc.association];
-        // The first address is that of the association's first end.
+        // The first address belongs to the association's first end.
         let mut addresses = [association.addresses.endpoint, association.addresses.address];
         addresses.rotate_left(rpc.client);
         let names = [Client, Server].map(|side| rpc.process(side, &merged.associations));
@@ -194,7 +196,7 @@ impl RpcLine {
 }
 
 impl MessageRates {
-    /// Computes the figures of the message that `sender` transmits.
+    /// Computes the figures of the message transmitted by `sender`.
     fn of(rpc: &TracedRpc, sender: Side) -> Self {
         let queued = rpc.first(sender, Event::Queued);
         let granted = rpc.first(sender, Event::GrantReceived);
@@ -211,7 +213,8 @@ impl MessageRates {
     }
 }
 
-/// Returns the rate from the first to the last of these bursts in Gbit/s; `None` with fewer than two distinct times.
+/// Returns the rate from the first to the last of these bursts in Gbit/s; `None` with fewer than
+/// two distinct times.
 fn rate(bursts: &[&RpcRecord]) -> Option<f64> {
     let (first, rest) = bursts.split_first()?;
     let nanos = rest.last()?.at - first.at;
@@ -219,9 +222,9 @@ fn rate(bursts: &[&RpcRecord]) -> Option<f64> {
     gigabits(bytes, nanos)
 }
 
-/// Returns the rate at which the receiver handled its batches, in Gbit/s.
+/// Returns the receiver's rate of handling its batches, in Gbit/s.
 fn copy_rate(rpc: &TracedRpc, receiver: Side, arrival: &[&RpcRecord]) -> Option<f64> {
-    // For a message of one packet, parsing takes longer than copying.
+    // In a single-packet message, parsing takes longer than copying.
     if arrival.len() < 2 {
         return None;
     }

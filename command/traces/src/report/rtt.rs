@@ -1,11 +1,12 @@
-//! Round trips: their distribution, and what the slowest have in common.
+//! Round trips: their distribution, and common properties of the slowest.
 //!
-//! A round trip is from `call` to `returned` at the client. RPCs are divided into classes by their longer message,
-//! since a longer message legitimately takes longer. The slowness of an RPC is its round trip divided by the median of
-//! its class. The slowest 1 % are compared with the middle half (percentiles 25 to 75):
+//! A round trip is from `call` to `returned` at the client. RPCs are divided into classes by their
+//! longer message, since a longer message legitimately takes longer. The slowness of an RPC is its
+//! round trip divided by the median of its class. The slowest 1 % are compared with the middle half
+//! (percentiles 25 to 75):
 //!
 //! - by stage ([`super::stages`]): mean additional time;
-//! - by circumstance, which an RPC was in or not: share among the slowest, and share among all others.
+//! - by circumstance: share of affected RPCs among the slowest, and among all others.
 
 use super::cores::{CoreUsage, MIN_GAP};
 use super::distribution::{Distribution, micros};
@@ -22,13 +23,13 @@ use std::collections::BTreeMap;
 /// Upper bounds of the length classes in bytes.
 const CLASS_BOUNDS: [u64; 6] = [100, 1_000, 10_000, 100_000, 1_000_000, u64::MAX];
 
-/// Minimum length in bytes of messages that delay short ones.
+/// Minimum length in bytes of messages that delay short messages.
 const LONG_MESSAGE: u64 = 10_000;
 
-/// Number of packets received by one poll above which they delayed each other.
+/// Maximum number of packets received by one poll without delaying each other.
 const MANY_PACKETS: u32 = 8;
 
-/// Number of first RPCs between two endpoints that find cold caches.
+/// Number of initial RPCs between two endpoints that run with cold caches.
 const COLD_RPCS: usize = 10;
 
 /// Number of slowest RPCs in the report.
@@ -39,7 +40,7 @@ const MAX_EXAMPLES: usize = 10;
 pub struct RoundTrips {
     /// Length classes that occur, the shortest first.
     pub classes: Vec<LengthClass>,
-    /// Number of matching RPCs of which the trace lacks the call or the return.
+    /// Number of matching RPCs whose call or return is missing from the trace.
     pub incomplete: usize,
     /// The slowest 1 %; `None` if there are no RPCs.
     pub slowest: Option<Slowest>,
@@ -59,7 +60,7 @@ pub struct LengthClass {
 pub struct Slowest {
     /// Number of slowest RPCs.
     pub rpcs: usize,
-    /// Slowness of the fastest of them: multiple of its class's median.
+    /// Slowness of the fastest of these RPCs: multiple of its class's median.
     pub slower_than_median: f64,
     /// Their stages, in order.
     pub stages: Vec<Excess>,
@@ -70,7 +71,7 @@ pub struct Slowest {
     pub examples: Vec<SlowRpc>,
 }
 
-/// Mean duration of a stage among the slowest, and usually.
+/// Mean duration of a stage among the slowest RPCs, and its usual duration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Excess {
     /// The stage.
@@ -152,7 +153,7 @@ fn class(rpc: &TracedRpc) -> usize {
 }
 
 impl Slowest {
-    /// Builds the comparison; `all` begins with the slowest.
+    /// Builds the comparison; `all` is ordered from slowest to fastest.
     fn of(merged: &MergedTraces, all: &[CompletedRpc<'_>]) -> Self {
         let count = all.len().div_ceil(100);
         let (slowest, others) = all.split_at(count);
@@ -199,8 +200,8 @@ fn means(all: &[CompletedRpc<'_>]) -> [f64; STAGES] {
     sums.map(|sum| sum / all.len().max(1) as f64)
 }
 
-/// Returns the circumstances that are more frequent among the slowest than among the others, the greatest difference
-/// first.
+/// Returns the circumstances that are more frequent among the slowest than among the others, the
+/// greatest difference first.
 fn circumstances(
     merged: &MergedTraces,
     slowest: &[CompletedRpc<'_>],
@@ -229,14 +230,14 @@ fn circumstances(
     all
 }
 
-/// Indices that the circumstances of an RPC are computed from.
+/// Indices used to compute the circumstances of an RPC.
 struct CircumstanceIndex<'a> {
     merged: &'a MergedTraces,
     threads: ThreadRecords,
     cores: CoreUsage,
-    /// Begin, end and id of RPCs with long messages.
+    /// Start, end and id of RPCs with long messages.
     long: Vec<(i64, i64, u64)>,
-    /// Begin of the tenth RPC of each association.
+    /// Start of the tenth RPC of each association.
     warm: Vec<i64>,
 }
 
@@ -307,7 +308,8 @@ impl<'a> CircumstanceIndex<'a> {
         all
     }
 
-    /// Returns the thread that received the message at that side, if the process has several threads.
+    /// Returns the thread that received the message at that side, if the process has several
+    /// threads.
     fn thread(&self, rpc: &TracedRpc, side: Side) -> Option<usize> {
         let event = if side == Client { Event::Returned } else { Event::RequestReturned };
         let thread = rpc.first(side, event)?.thread;

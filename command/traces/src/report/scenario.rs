@@ -1,7 +1,7 @@
 //! Synthetic traces with known results, for tests.
 //!
-//! A [`Scenario`] is defined in true time, in nanoseconds. Each host records it with its own clock, whose offset and
-//! rate the test chooses.
+//! A [`Scenario`] is defined in true time, in nanoseconds. Each host records it with its own clock,
+//! whose offset and rate the test chooses.
 
 use crate::merge::MergedTraces;
 use apus_trace::clock::{Calibration, ClockReading, ClockSource};
@@ -173,7 +173,7 @@ impl Scenario {
         now
     }
 
-    /// Returns the trace of a process, as its file would contain it.
+    /// Returns the trace of a process, as stored in its file.
     pub(crate) fn trace(&self, process: usize) -> Trace {
         let mut trace = self.processes[process].trace.clone();
         for thread in &mut trace.threads {

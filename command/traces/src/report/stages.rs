@@ -1,12 +1,13 @@
 //! Stages of an RPC.
 //!
-//! A request and its response pass the points below in this order. A stage is the time from one point to the next one
-//! that the RPC has. A thread that takes its message itself is neither notified nor woken, so these stages are absent.
-//! The stages of an RPC always add up to its round trip as the client measures it.
+//! A request and its response pass the points below in this order. A stage is the time from one
+//! point to the next point recorded for the RPC. A thread that receives its message in its own poll
+//! is neither notified nor woken, so these stages are absent. The stages of an RPC always add up
+//! to its round trip as measured at the client.
 //!
-//! For a message of several packets, `to_kernel` is the departure of its first packet, and `from_kernel` the arrival of
-//! the batch that completes it. If the server has no trace, one stage contains all the time between the client's
-//! packets.
+//! For a message of several packets, `to_kernel` is the departure of its first packet, and
+//! `from_kernel` the arrival of the batch that completes it. If the server has no trace, one stage
+//! contains all the time between the client's packets.
 
 use crate::merge::{RpcRecord, TracedRpc};
 use apus_trace::Side;
@@ -139,8 +140,8 @@ pub fn in_order() -> impl Iterator<Item = usize> {
     (0..server).chain([UNTRACED_INDEX]).chain(server..UNTRACED_INDEX)
 }
 
-/// Returns the duration of each stage of an RPC in nanoseconds, `None` for absent stages. Returns `None` if the trace
-/// lacks the call or the return.
+/// Returns the duration of each stage of an RPC in nanoseconds, `None` for absent stages. Returns
+/// `None` if the trace lacks the call or the return.
 #[must_use]
 pub fn stages(rpc: &TracedRpc) -> Option<[Option<i64>; STAGES]> {
     let mut previous = rpc.first(Client, Called)?;

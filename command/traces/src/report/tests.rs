@@ -218,7 +218,8 @@ mod rtt {
     }
 }
 
-/// A request of 3 packets of 1000 bytes: the first unscheduled, the second granted, the third lost and retransmitted.
+/// A request of 3 packets of 1000 bytes: the first unscheduled, the second granted, the third lost
+/// and retransmitted.
 fn long_request() -> Scenario {
     let (mut scenario, client, server) = Scenario::pair();
     let records: [(i64, ThreadId, Event, (u32, u64)); 22] = [
@@ -333,7 +334,7 @@ mod packets {
         // 2000 bytes from 9.0 to 9.4 µs.
         let available = &client.available;
         assert_eq!((available.time, available.max, available.mean), (400, 2_000, 2_000.0));
-        // Work waits from the first packet to the last one, with one gap in between.
+        // Work waits from the first packet to the last, with one gap in between.
         let link = server.link;
         assert_eq!((link.bytes, link.waiting), (3_000, 51_600));
         assert_eq!((link.gaps, link.idle, link.longest), (1, 44_900, 44_900));
@@ -346,7 +347,7 @@ mod packets {
         let records = [
             (0, client, Event::DataSent, burst(0, 1_000)),
             (5_000, server, Event::DataReceived, burst(0, 1_000)),
-            // Nothing is granted for 100 µs.
+            // No grant is sent for 100 µs.
             (105_000, server, Event::GrantSent, (0, 3_000)),
             (105_010, client, Event::GrantReceived, (0, 3_000)),
             (105_020, client, Event::DataSent, burst(1_000, 1_000)),
@@ -445,7 +446,8 @@ mod threads {
         let (mut scenario, client, server) = Scenario::pair();
         let worker = scenario.thread(1, "worker");
         let numbers = (0, 9);
-        // Notified while asleep, notified while spinning, no waiter, and notified without a later record.
+        // Notified while asleep, notified while spinning, no waiter, and notified without a later
+        // record.
         scenario.record_thread(500, worker, Event::Sleep, (1, 9));
         scenario.record_rpc(1_000, server, 2, Event::HandedOff, numbers);
         scenario.record_thread(8_000, worker, Event::Wake, (1, 9));
@@ -553,7 +555,7 @@ mod hostile {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
-        /// Every report and export terminates, whatever a file contains.
+        /// Every report and export terminates for arbitrary file contents.
         #[test]
         fn any_file_is_reported_without_panic(traces in traces()) {
             let merged = MergedTraces::of(traces).unwrap();

@@ -1,9 +1,10 @@
 //! Timeline: mean duration of each stage of short RPCs.
 //!
-//! For the matching RPCs that the trace contains from call to return, the report has mean and percentiles of each stage
-//! ([`super::stages`]). An absent stage counts as 0, so that the means of the stages add up to the mean round trip, and
-//! their medians nearly to the median. Both sums are compared with the round trip that the client measured (`call` to
-//! `returned`). RPCs over the network and through shared memory are separate.
+//! For the matching RPCs with a complete trace from call to return, the report contains mean and
+//! percentiles of each stage ([`super::stages`]). An absent stage counts as 0, so that the means
+//! of the stages add up to the mean round trip, and their medians nearly to the median. Both sums
+//! are compared with the round trip that the client measured (`call` to `returned`). RPCs over the
+//! network and through shared memory are separate.
 
 use super::distribution::{Distribution, micros};
 use super::filter::RpcFilter;
@@ -15,10 +16,10 @@ use serde::ser::{SerializeMap, Serializer};
 /// Report on stages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timeline {
-    /// Network and shared memory, if there are RPCs.
+    /// Network and shared memory, each only if it has RPCs.
     #[serde(rename = "ways")]
     pub groups: Vec<MediumTimeline>,
-    /// Number of matching RPCs of which the trace lacks the call or the return.
+    /// Number of matching RPCs whose call or return is missing from the trace.
     pub incomplete: usize,
 }
 
@@ -29,7 +30,7 @@ pub struct MediumTimeline {
     pub medium: &'static str,
     /// Stages that occur, in order.
     pub stages: Vec<StageLine>,
-    /// Round trips as the client measured them.
+    /// Round trips measured by the client.
     pub rtt: Distribution,
 }
 
@@ -38,7 +39,7 @@ pub struct MediumTimeline {
 pub struct StageLine {
     /// The stage.
     pub stage: Stage,
-    /// Number of RPCs that have it.
+    /// Number of RPCs with this stage.
     pub rpcs: usize,
     /// Durations over all RPCs of the group.
     pub times: Distribution,
@@ -98,7 +99,8 @@ impl MediumTimeline {
         self.stages.iter().map(|line| line.times.median()).sum()
     }
 
-    /// Returns by how many percent the sums of means and of medians exceed the measured round trip.
+    /// Returns the percentages by which the sums of means and of medians exceed the measured round
+    /// trip.
     #[must_use]
     pub fn differences(&self) -> [f64; 2] {
         let percent = |sum: f64, rtt: f64| 100.0 * (sum - rtt) / rtt.max(1.0);

@@ -12,7 +12,7 @@ use serde_json::json;
 
 const PERCENTILES: [f64; 4] = [0.0, 50.0, 99.0, 100.0];
 
-/// Renders the report on file operations, with the way of the `limit` longest ones.
+/// Renders the report on file operations, with the stations of the `limit` longest operations.
 #[must_use]
 pub fn files(merged: &MergedTraces, limit: usize) -> ReportView {
     let report = FileOperations::of(merged);

@@ -1,13 +1,13 @@
 //! Views: renders the reports on time traces.
 //!
-//! [`crate::report`] computes a report; a view renders it as tables, as one JSON object, and as an HTML page with
-//! charts. Every view begins with the traces and the alignment of their clocks, since no figure is more precise than
-//! that. `apus trace` prints views.
+//! [`crate::report`] computes a report; a view renders it as tables, as one JSON object, and as an
+//! HTML page with charts. Every view starts with the traces and the alignment of their clocks,
+//! since no figure is more precise than the alignment. `apus trace` prints views.
 //!
 //! ```text
 //!   timeline, delays, rtt, rpcs, grants, handoffs, losses, cores, files   one report each
 //!     └── report_view   common parts: JSON, page, files
-//!           └── origin, cells     traces and clocks; format of table cells
+//!           └── origin, cells     traces and clocks; formatting of table cells
 //! ```
 
 mod cells;

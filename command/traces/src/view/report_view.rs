@@ -45,7 +45,8 @@ struct Page<'a> {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl ReportView {
-    /// Creates a view of a report; `report` must serialize as an object. Tables and charts are added later.
+    /// Creates a view of a report; `report` must serialize as an object. Tables and charts are
+    /// added later.
     pub(super) fn new(
         name: &'static str,
         question: &'static str,

@@ -8,13 +8,13 @@ use apus_command_line::failure::Failure;
 
 /// Slowdown of short messages on a busy network
 ///
-/// Hosts exchange messages of a workload, each of them client and server: requests are due at random instants
-/// (Poisson) whether or not earlier requests are done, at a rate that gives every link the given load,
-/// over apus and over TCP in several ways. Slowdown is the time from the instant when a request was due to
-/// its complete reply, divided by the least time of that size on an idle path, over the fastest transport.
-/// The hosts are namespaces of this machine, each on a link of a switch that has eight
-/// priorities; or hosts reached by ssh, Slurm, MPI or Kubernetes (docs/launching.md). Each run has fresh processes,
-/// fresh connections and a fresh network.
+/// Hosts exchange messages of a workload, each of them client and server: requests are due at
+/// random instants (Poisson) whether or not earlier requests are done, at a rate that gives every
+/// link the given load, over apus and over TCP in several ways. Slowdown is the time from the
+/// instant when a request was due to its complete reply, divided by the least time of that size on
+/// an idle path, over the fastest transport. The hosts are namespaces of this machine, each on a
+/// link of a switch that has eight priorities; or hosts reached by ssh, Slurm, MPI or Kubernetes
+/// (docs/launching.md). Each run has fresh processes, fresh connections and a fresh network.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 the question was answered; 1 apus or all others have no result; 2 wrong
@@ -31,7 +31,8 @@ Examples:
 pub(super) struct ClusterArguments {
     #[command(flatten)]
     shared: ClusterNetwork,
-    /// A setting by its name: any parameter of apus, or one of those that `apus-lab bench sweep` varies
+    /// A setting by its name: any parameter of apus, or one of those that `apus-lab bench sweep`
+    /// varies
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<Setting>,
 }
@@ -46,7 +47,7 @@ pub(super) fn run(arguments: &ClusterArguments) -> Result<(), Failure> {
     let results = shared.results()?;
     let venue = shared.hosts.venue(shared.nodes, &mut options)?;
     let findings = cluster::run(&options, &venue)?;
-    // Hosts are free before anything is shown.
+    // Release the hosts before showing results.
     drop(venue);
     results.show(&findings)
 }

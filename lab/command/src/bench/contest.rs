@@ -1,4 +1,4 @@
-//! `apus-lab bench rtt`, `throughput`, `rate` and `handoff`: contenders that take turns.
+//! `apus-lab bench rtt`, `throughput`, `rate` and `handoff`: contenders measured in turns.
 
 use apus_bench::contest::{Contest, Options};
 use apus_measure::process::Spawner;
@@ -14,7 +14,7 @@ use apus_command_line::failure::Failure;
 #[derive(Debug)]
 pub(super) struct ContestArguments {
     declared: Declared,
-    /// Whether `--poll` was given; its default gives way to the configuration.
+    /// Whether `--poll` was given; the configuration overrides its default.
     poll_is_given: bool,
 }
 

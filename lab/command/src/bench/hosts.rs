@@ -28,18 +28,19 @@ pub(super) struct Hosts {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum How {
-    /// Namespaces of this machine, with a switch between them; as root, or where user namespaces are allowed
+    /// Namespaces of this machine, with a switch between them; as root, or where user namespaces
+    /// are allowed
     Local,
     /// Hosts of a file, over ssh
     Ssh,
-    /// This command was started on each host by srun, mpirun or Kubernetes, whose variables say which one
-    /// this is
+    /// This command was started on each host by srun, mpirun or Kubernetes, whose variables say
+    /// which one this is
     Env,
 }
 
 impl Hosts {
-    /// Serves the process that runs the experiment, if a launcher started this one for that. Returns `false`
-    /// otherwise.
+    /// Serves the process that runs the experiment, if a launcher started this process for that
+    /// purpose. Returns `false` otherwise.
     pub(super) fn serve(&self) -> Result<bool, Failure> {
         if self.launch != How::Env {
             return Ok(false);
@@ -55,8 +56,8 @@ impl Hosts {
         Ok(true)
     }
 
-    /// Checks that these arguments fit together and that the options can be measured there, before anything is
-    /// started.
+    /// Checks, before starting any process, that these arguments are consistent and that the
+    /// options can be measured on these hosts.
     pub(super) fn check(&self, options: &Options) -> Result<(), Failure> {
         let only_ssh = |argument: &str, given: bool| {
             let problem = "it is for --launch ssh only";
@@ -70,7 +71,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Returns the hosts; `nodes` is the number of them that take part, if it was given.
+    /// Returns the hosts; `nodes` is the number of participating hosts, if specified.
     pub(super) fn venue(
         &self,
         nodes: Option<usize>,
@@ -119,7 +120,7 @@ impl Hosts {
         value.get_name().to_owned()
     }
 
-    /// Joins as rank 0 of the processes that a launcher started.
+    /// Joins the processes started by a launcher, as rank 0.
     fn lead(&self) -> Result<Launch, Failure> {
         let ranks = Ranks::here().map_err(|error| self.wrong(&error))?;
         match ranks.join(this_program()?)? {

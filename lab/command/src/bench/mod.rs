@@ -1,12 +1,12 @@
-//! `apus-lab bench`: apus beside UDP, TCP and Unix sockets.
+//! `apus-lab bench`: apus compared with UDP, TCP and Unix sockets.
 //!
 //! ```text
-//!   contest     contenders that take turns: rtt, throughput, rate, handoff
-//!   cluster     hosts on links of a real rate, busy with the messages of a workload
-//!   sweep       the same, once for each value of some settings
-//!   rpc         typed services and tonic, by a separate program
-//!     network     the options and the network of both
-//!     hosts       where their hosts are
+//!   contest     contenders measured in turns: rtt, throughput, rate, handoff
+//!   cluster     hosts on rate-limited links, loaded with the messages of a workload
+//!   sweep       the cluster benchmark, once for each value of some settings
+//!   rpc         typed services and tonic, in a separate program
+//!     network     options and network of cluster and sweep
+//!     hosts       hosts of cluster and sweep
 //! ```
 
 mod cluster;
@@ -25,10 +25,11 @@ use apus_command_line::failure::Failure;
 
 /// Measure apus beside UDP, TCP and Unix sockets
 ///
-/// The contenders of an experiment take turns in one run, each side in its own process. Every figure is a median
-/// over the runs; ratios are computed inside each run. `cluster` and `sweep` measure on links that are busy; `local`
-/// processes of one host; the others on this machine's loopback, where apus goes over UDP as between hosts. Client and
-/// server each have their own core if there are enough.
+/// The contenders of an experiment take turns in one run, each side in its own process. Every
+/// figure is a median over the runs; ratios are computed inside each run. `cluster` and `sweep`
+/// measure on links that are busy; `local` processes of one host; the others on this machine's
+/// loopback, where apus goes over UDP as between hosts. Client and server each have their own core
+/// if there are enough.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,

@@ -15,7 +15,8 @@ use apus_command_line::failure::Failure;
 pub(super) struct ClusterNetwork {
     #[command(flatten)]
     options: Options,
-    /// Hosts, each of them client and server: 2 to 128 [default: 8, or all hosts of --launch ssh and env]
+    /// Hosts, each of them client and server: 2 to 128 [default: 8, or all hosts of --launch ssh
+    /// and env]
     #[arg(long, value_name = "HOSTS", allow_negative_numbers = true)]
     pub(super) nodes: Option<usize>,
     #[command(flatten)]
@@ -24,8 +25,8 @@ pub(super) struct ClusterNetwork {
     pub(super) hosts: Hosts,
     #[command(flatten)]
     results: Results,
-    /// Write every run as comma-separated values, for spreadsheets. Runs by size, by time and by priority go into files
-    /// beside it: FILE-sizes, FILE-short_cdf and FILE-switch
+    /// Write every run as comma-separated values, for spreadsheets. Runs by size, by time and by
+    /// priority go into files beside it: FILE-sizes, FILE-short_cdf and FILE-switch
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }

@@ -1,6 +1,7 @@
-//! `apus-lab bench rpc`: starts the program that measures typed services and tonic.
+//! `apus-lab bench rpc`: starts the benchmark program for typed services and tonic.
 //!
-//! It is a separate program: the other sides (tonic with its transport, tarpc) would double the time to build this one.
+//! The program is separate because its contenders (tonic with its transport, tarpc) would double
+//! the build time of this command.
 
 use std::ffi::OsString;
 
@@ -13,12 +14,14 @@ const PROGRAM: &str = "apus-bench-rpc";
 
 /// Typed services and tonic over apus, beside tonic over HTTP/2 and tarpc
 ///
-/// Starts the program apus-bench-rpc with these options; it is next to this program, or in PATH. It is built by
-/// `cargo build --release --workspace`, or by `cargo build --release -p apus-bench` alone.
+/// Starts the program apus-bench-rpc with these options; it is next to this program, or in PATH. It
+/// is built by `cargo build --release --workspace`, or by `cargo build --release -p apus-bench`
+/// alone.
 ///
-/// Rows: `call`, a bare call of an endpoint; `service`, a method of #[apus_rpc::service]; `tonic-apus` and `tonic-http2`, one generated
-/// client over both; `tarpc`. p50 and p99 are of one call at a time, krps of --outstanding calls. With --hedging: two
-/// servers that stall at random, called without and with hedging. `apus-lab bench rpc -- --help` explains all options.
+/// Rows: `call`, a bare call of an endpoint; `service`, a method of #[apus_rpc::service];
+/// `tonic-apus` and `tonic-http2`, one generated client over both; `tarpc`. p50 and p99 are of one
+/// call at a time, krps of --outstanding calls. With --hedging: two servers that stall at random,
+/// called without and with hedging. `apus-lab bench rpc -- --help` explains all options.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus-lab bench rpc
@@ -26,7 +29,8 @@ const PROGRAM: &str = "apus-bench-rpc";
   apus-lab bench rpc --only tonic-apus,tonic-http2
   apus-lab bench rpc --hedging")]
 pub(super) struct RpcArguments {
-    /// Options of the program, such as --size, --outstanding, --only, --seconds, --runs, --seed, --json
+    /// Options of the program, such as --size, --outstanding, --only, --seconds, --runs, --seed,
+    /// --json
     #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<OsString>,
 }

@@ -1,4 +1,4 @@
-//! `apus-lab bench sweep`: the effect of settings on short messages.
+//! `apus-lab bench sweep`: effect of settings on short messages.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,14 @@ use apus_command_line::failure::Failure;
 
 /// Effect of settings on short messages: the cluster benchmark, once for each value
 ///
-/// Each setting that has several values is varied alone, while the others keep the values of the options; a setting with
-/// a single value has it all the time. Settings are all parameters of apus (unsched_bytes, max_overcommit,
-/// num_priorities, max_incoming, burst_bytes, max_nic_est_backlog_usecs, defer_min_bytes, grant_fifo_fraction,
-/// receive_batch, ...; a wrong name lists them) and these options: buffer, client_max, link, load, loss, mtu, nodes,
-/// processes, receivers, and poll_usecs, the time in microseconds that threads spin before they sleep (0: they sleep at
-/// once). `--link auto` is decided once; the base of slowdowns is found
-/// once for each rate and MTU; transports other than apus are measured once if a parameter of apus is varied.
+/// Each setting that has several values is varied alone, while the others keep the values of the
+/// options; a setting with a single value has it all the time. Settings are all parameters of apus
+/// (unsched_bytes, max_overcommit, num_priorities, max_incoming, burst_bytes,
+/// max_nic_est_backlog_usecs, defer_min_bytes, grant_fifo_fraction, receive_batch, ...; a wrong
+/// name lists them) and these options: buffer, client_max, link, load, loss, mtu, nodes, processes,
+/// receivers, and poll_usecs, the time in microseconds that threads spin before they sleep (0: they
+/// sleep at once). `--link auto` is decided once; the base of slowdowns is found once for each rate
+/// and MTU; transports other than apus are measured once if a parameter of apus is varied.
 /// `apus-lab sim run --param` does the same in the simulator.
 #[derive(Debug, Args)]
 #[command(
@@ -51,7 +52,7 @@ pub(super) fn run(arguments: &SweepArguments) -> Result<(), Failure> {
     let results = shared.results()?;
     let venue = shared.hosts.venue(shared.nodes, &mut options)?;
     let findings = cluster::sweep(&options, param, &venue, out.as_deref())?;
-    // Hosts are free before anything is shown.
+    // Release the hosts before showing results.
     drop(venue);
     results.show(&findings)
 }

@@ -8,7 +8,8 @@ use apus_command_line::output;
 
 /// Remove a fabric
 ///
-/// It is no error if the fabric does not exist. Programs that still run in its hosts continue without a network.
+/// It is no error if the fabric does not exist. Programs that still run in its hosts continue
+/// without a network.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus-lab fabric down
@@ -23,7 +24,8 @@ pub(super) struct DownArguments {
     all: bool,
 }
 
-/// Removes one fabric or all. A fabric that cannot be removed does not prevent the removal of the others.
+/// Removes one fabric or all. A fabric that cannot be removed does not prevent the removal of the
+/// others.
 pub(super) fn run(arguments: &DownArguments) -> Result<(), Failure> {
     if !arguments.all {
         return remove(&arguments.name);

@@ -11,10 +11,11 @@ use apus_command_line::failure::Failure;
 
 /// Run a program in a host of a fabric
 ///
-/// The program runs in the current directory, with the standard streams, the files and the environment of this command,
-/// and with APUS_NODE (such as h1) and APUS_ADDRESS (such as 10.77.0.1) in addition; only the network is the host's.
-/// The exit status is the program's, or 127 if there is no such program. In the fabric of an ordinary user the program
-/// sees itself as root, and may change the host's network as root may.
+/// The program runs in the current directory, with the standard streams, the files and the
+/// environment of this command, and with APUS_NODE (such as h1) and APUS_ADDRESS (such as
+/// 10.77.0.1) in addition; only the network is the host's. The exit status is the program's, or 127
+/// if there is no such program. In the fabric of an ordinary user the program sees itself as root,
+/// and may change the host's network as root may.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus-lab fabric exec h1 -- ping -c 3 10.77.0.2

@@ -3,7 +3,7 @@
 use apus_testbed::fabric::{Layout, PortCounters};
 use serde_json::{Value, json};
 
-/// Returns the hosts with their addresses, and with the `levels` of their ports that `counters` contains.
+/// Returns the hosts with their addresses, and with the `levels` of their ports from `counters`.
 pub(super) fn json(layout: &Layout, counters: &[PortCounters]) -> Value {
     let host = |node| {
         let mut host = json!({
@@ -15,7 +15,7 @@ pub(super) fn json(layout: &Layout, counters: &[PortCounters]) -> Value {
         if !queues.is_empty() {
             let mut levels = json!(queues);
             for level in levels.as_array_mut().into_iter().flatten() {
-                // The host that contains the level says it.
+                // Redundant: the enclosing object is the host.
                 level.as_object_mut().map(|level| level.remove("node"));
             }
             host["levels"] = levels;

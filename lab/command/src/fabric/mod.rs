@@ -12,13 +12,13 @@ use apus_command_line::failure::Failure;
 
 /// Build a network of several hosts on this machine, to try programs in
 ///
-/// Each host of a fabric is a network namespace with its own address. A switch connects the hosts; its ports have
-/// the rate, the buffer and the eight strict priorities of a switch in a data centre. The upper three bits of the DSCP
-/// select the priority, and 7 goes first. Nothing outside the fabric is changed, and nothing of it remains when it
-/// ends, however it ends.
+/// Each host of a fabric is a network namespace with its own address. A switch connects the hosts;
+/// its ports have the rate, the buffer and the eight strict priorities of a switch in a data
+/// centre. The upper three bits of the DSCP select the priority, and 7 goes first. Nothing outside
+/// the fabric is changed, and nothing of it remains when it ends, however it ends.
 ///
-/// Root can build a fabric, and other users can where user namespaces are allowed. It needs iproute2 and util-linux,
-/// and nftables for --loss.
+/// Root can build a fabric, and other users can where user namespaces are allowed. It needs
+/// iproute2 and util-linux, and nftables for --loss.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -42,7 +42,7 @@ enum Command {
     Show(show::ShowArguments),
 }
 
-/// Builds or removes a fabric, runs a program in it, or shows what it has carried.
+/// Builds or removes a fabric, runs a program in it, or shows its traffic.
 pub(crate) fn run(arguments: &FabricArguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Up(arguments) => up::run(arguments),

@@ -12,9 +12,9 @@ use apus_command_line::output;
 
 /// Show the hosts and the settings of a fabric, and what its switch has carried to each host
 ///
-/// Prints one line for each priority of each host that has seen packets: packets that left through the port of the
-/// switch, their bytes (Ethernet headers included), packets dropped because the queue was full, and bytes in the queue
-/// now.
+/// Prints one line for each priority of each host that has seen packets: packets that left through
+/// the port of the switch, their bytes (Ethernet headers included), packets dropped because the
+/// queue was full, and bytes in the queue now.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus-lab fabric show
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns one line for each queue that has seen packets, and at least one for each host.
+/// Returns one line for each queue with traffic, and at least one for each host.
 fn table(title: String, layout: &Layout, counters: &[PortCounters]) -> Table {
     let header = ["host", "address", "priority", "packets", "bytes", "drops", "queued bytes"];
     let mut lines = Vec::new();

@@ -15,8 +15,8 @@ use apus_command_line::output;
 
 /// Build a fabric that stays until `apus-lab fabric down`
 ///
-/// Prints the hosts and their addresses. A process in the background owns the fabric, which disappears with that
-/// process, be it by a crash or because the machine is switched off.
+/// Prints the hosts and their addresses. A process in the background owns the fabric, which
+/// disappears with that process, be it by a crash or because the machine is switched off.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus-lab fabric up --nodes 4

@@ -16,9 +16,9 @@ use apus_command_line::signals;
 
 /// Check that mounts of one directory agree as if they were one local disk
 ///
-/// Threads on all mounts write, cut, read, append, lock, create and remove the same files at once. The check records what
-/// each operation was answered and when, and searches for an order of all operations that a local disk could have had. Where
-/// there is none, a promise is broken.
+/// Threads on all mounts write, cut, read, append, lock, create and remove the same files at once.
+/// The check records what each operation was answered and when, and searches for an order of all
+/// operations that a local disk could have had. Where there is none, a promise is broken.
 ///
 /// It works on any file system, and in a new directory that it removes at the end.
 #[derive(Debug, Args)]
@@ -54,11 +54,12 @@ pub(super) struct CheckArguments {
     json: bool,
 }
 
-/// Checks, and prints what was found.
+/// Runs the check and prints its findings.
 ///
 /// # Errors
 ///
-/// [`Failure::Found`] if a promise was broken; otherwise a path is unusable, or an operation failed that must not fail.
+/// [`Failure::Found`] if a promise was broken. Otherwise a path is unusable, or an operation that
+/// must not fail failed.
 pub(super) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     for mount in &arguments.mounts {
         let problem = match std::fs::metadata(mount) {
@@ -71,7 +72,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     }
     let left_behind = arguments.mounts[0].join(check::directory_name());
     signals::on_first(move || {
-        // Workers still create files in it: the last attempt finds none that do.
+        // Workers may still create files in it; by the last attempt all have stopped.
         for _ in 0..10 {
             let _ = std::fs::remove_dir_all(&left_behind);
         }

@@ -15,12 +15,15 @@ use apus_command_line::output;
 
 /// Check the promises of the protocol under random faults (swarm testing)
 ///
-/// Each seed draws parameters, a small fabric, a workload and faults: packets are lost, duplicated, reordered, delayed
-/// or corrupted, and hosts are cut off, paused or killed. In some, a hostile host forges packets, replays them, and
-/// floods the others. Checkers observe everything that crosses the API and the wire. When the faults are over, every call must end, new calls must succeed, and no state may be left.
+/// Each seed draws parameters, a small fabric, a workload and faults: packets are lost, duplicated,
+/// reordered, delayed or corrupted, and hosts are cut off, paused or killed. In some, a hostile
+/// host forges packets, replays them, and floods the others. Checkers observe everything that
+/// crosses the API and the wire. When the faults are over, every call must end, new calls must
+/// succeed, and no state may be left.
 ///
-/// A broken promise is printed with what was drawn, what was expected and seen, and what happened before; the last line
-/// is the command that replays it. The same seed gives the same run on any machine.
+/// A broken promise is printed with what was drawn, what was expected and seen, and what happened
+/// before; the last line is the command that replays it. The same seed gives the same run on any
+/// machine.
 #[derive(Debug, Args)]
 #[command(after_long_help = statuses_and_examples(), after_help = EXAMPLES)]
 pub(crate) struct CheckArguments {
@@ -35,11 +38,12 @@ pub(crate) struct CheckArguments {
     /// Number of seeds that run at the same time, each on its own thread [default: number of cores]
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<NonZero<usize>>,
-    /// Implementation on the hosts: `apus` runs apus on all; `kernel` runs a model of the Linux module on some, and apus in
-    /// the kernel profile on the others; `hostile` runs apus on all, and one host attacks the others; `sealed` runs apus on all
-    /// and seals every packet, with a host on the path that repeats, changes, replays and forges; `divided` runs apus on all, and each
-    /// host has an endpoint with shards, or several processes; `drawn` is `hostile`, `sealed`, `kernel` and `divided` for about a
-    /// tenth of the seeds each, and `apus` for the rest
+    /// Implementation on the hosts: `apus` runs apus on all; `kernel` runs a model of the Linux
+    /// module on some, and apus in the kernel profile on the others; `hostile` runs apus on all,
+    /// and one host attacks the others; `sealed` runs apus on all and seals every packet, with a
+    /// host on the path that repeats, changes, replays and forges; `divided` runs apus on all, and
+    /// each host has an endpoint with shards, or several processes; `drawn` is `hostile`, `sealed`,
+    /// `kernel` and `divided` for about a tenth of the seeds each, and `apus` for the rest
     #[arg(long, value_name = "MODEL", default_value = "drawn")]
     peer_model: PeerModel,
     /// Short for `--peer-model hostile`: one host attacks the others in every seed
@@ -48,7 +52,8 @@ pub(crate) struct CheckArguments {
     /// Short for `--peer-model sealed`: every packet is sealed, and a host is on the path
     #[arg(long, conflicts_with_all = ["peer_model", "hostile"])]
     sealed: bool,
-    /// Check the file service in every seed as well: clients, a server and its store, with crashes and partitions of their own
+    /// Check the file service in every seed as well: clients, a server and its store, with crashes
+    /// and partitions of their own
     #[arg(long)]
     fs: bool,
     /// Print one JSON object instead of text
@@ -153,7 +158,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     }
     match summary.failures.first() {
         Some(first) => {
-            // It is the last line that a terminal shows, with `--json` as well.
+            // Printed as the last line of the terminal, also with `--json`.
             let last = replay(first, asked);
             if json {
                 output::note(&last);
@@ -166,7 +171,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     }
 }
 
-/// Returns the command that replays a finding.
+/// Returns the replay command of a finding.
 fn replay(finding: &SeedFailure, asked: Asked) -> String {
     let files = if asked.fs { " --fs" } else { "" };
     let peers = match asked.peer_model {

@@ -12,8 +12,8 @@ use apus_command_line::failure::Failure;
 /// Put the results of the shards of a sweep together
 ///
 /// `apus-lab sim run --out` writes the files. The result is that of a single process, except for
-/// `packets_per_second`, which is measured where a point ran. The command fails, and names the file, if a file belongs to
-/// another sweep, a point is missing, or a point has two results.
+/// `packets_per_second`, which is measured where a point ran. The command fails, and names the
+/// file, if a file belongs to another sweep, a point is missing, or a point has two results.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus-lab sim merge part-0.jsonl part-1.jsonl
@@ -29,7 +29,7 @@ pub(crate) struct MergeArguments {
     results: Results,
 }
 
-/// Merges and shows what came out.
+/// Merges the points and shows the result.
 pub(crate) fn run(arguments: &MergeArguments) -> Result<(), Failure> {
     let results = arguments.results.open()?;
     let records = merge(&arguments.files).map_err(failure)?;
@@ -39,7 +39,8 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<(), Failure> {
     results.show(&findings(&records, &[]))
 }
 
-/// Returns a file that holds something else is a wrong argument; files that lack points are an incomplete sweep.
+/// Maps an error to a failure: a file with other content is a wrong argument; missing points are an
+/// incomplete sweep.
 fn failure(error: MergeError) -> Failure {
     match error {
         MergeError::Different { .. } => Failure::Work(error.to_string()),

@@ -10,9 +10,9 @@ use apus_command_line::failure::Failure;
 
 /// Simulate hosts that run the protocol unchanged, in a fabric of links and switches
 ///
-/// The simulator runs the protocol core of the product on hundreds of hosts at once. The time of the fabric is counted
-/// in nanoseconds, and a seed determines everything that is random: the same command gives the same result on any
-/// machine.
+/// The simulator runs the protocol core of the product on hundreds of hosts at once. The time of
+/// the fabric is counted in nanoseconds, and a seed determines everything that is random: the same
+/// command gives the same result on any machine.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,

@@ -21,8 +21,8 @@ use apus_command_line::failure::Failure;
 pub(crate) struct RunArguments {
     #[command(flatten)]
     options: Options,
-    /// Threads: points run at the same time and, if there are fewer points than threads, each in several of them [default: the
-    /// number of processors]. The results are the same
+    /// Threads: points run at the same time and, if there are fewer points than threads, each in
+    /// several of them [default: the number of processors]. The results are the same
     #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Keep one JSON object per point in this file, and run only what it lacks; `{shard}` in
@@ -30,8 +30,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE")]
     out: Option<String>,
     /// Which part of the points runs here: I/N, from 0/N; `auto` takes it from the environment, and
-    /// `auto/N` takes I from it. Without this and with --out, the environment is asked: SLURM_ARRAY_TASK_ID,
-    /// JOB_COMPLETION_INDEX (needs auto/N), OMPI_COMM_WORLD_RANK, PMI_RANK
+    /// `auto/N` takes I from it. Without this and with --out, the environment is asked:
+    /// SLURM_ARRAY_TASK_ID, JOB_COMPLETION_INDEX (needs auto/N), OMPI_COMM_WORLD_RANK, PMI_RANK
     #[arg(long, value_name = "I/N", requires = "out")]
     shard: Option<Choice>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct RunArguments {
     quiet: bool,
 }
 
-/// Simulates and shows what came out.
+/// Runs the simulation and shows the result.
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let plan = Plan::new(&arguments.options).map_err(|error| option_failure(&error))?;
     let shard = shard(arguments)?;
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     results.show(&findings)
 }
 
-/// Runs the points; each is kept as soon as it is done.
+/// Runs the points, and saves each as soon as it completes.
 fn simulate(
     plan: &Plan,
     points: &[&Point],
@@ -88,7 +88,7 @@ fn simulate(
     lines: &mut Option<Lines>,
 ) -> Result<Vec<Done>, Failure> {
     if let Some(lines) = lines {
-        // A shard without points has a file all the same.
+        // A shard without points still creates its file.
         lines.add([]).map_err(|error| Failure::Work(error.to_string()))?;
     }
     let (progress, began) = (Progress::of_whole(), Instant::now());
@@ -115,7 +115,7 @@ fn simulate(
     Ok(done.into_inner())
 }
 
-/// Returns the part of the plan that runs here.
+/// Returns the part of the plan to run here.
 fn shard(arguments: &RunArguments) -> Result<Shard, Failure> {
     let environment = |name: &str| env::var(name).ok();
     let found = match arguments.shard {

@@ -1,15 +1,16 @@
-//! A command of each kind that measures, on a machine whose cores are all busy with something else.
+//! One measuring command of each kind, on a machine whose cores are all busy with other work.
 //!
-//! The runs are far too short to measure anything. They show that each experiment comes to its result, and that its record
-//! says what the neighbours did to it. Where this machine lacks what an experiment needs, the test says so and goes on.
+//! The runs are far too short for meaningful figures. They show that each experiment reaches its
+//! result, and that its record contains the effect of the neighbours. If this machine lacks a
+//! prerequisite of an experiment, the test prints a message and continues.
 
 use apus_command_line::testing::ForeignLoad;
 use serde_json::Value;
 
 use crate::harness::{object, run, skip_reason, text};
 
-/// Runs an experiment, and checks that its question was answered and that its record is complete. Returns its JSON
-/// object; `None`, with a message, if this machine lacks something.
+/// Runs an experiment, and checks that its question was answered and that its record is complete.
+/// Returns its JSON object; `None`, with a message, if this machine lacks a prerequisite.
 fn survives(words: &str) -> Option<Value> {
     let output = run(words.split(' ').chain(["--json"]));
     let stderr = text(&output.stderr);
@@ -21,7 +22,7 @@ fn survives(words: &str) -> Option<Value> {
     let json = object(&output);
     let count = |name: &str| json["phases"][name].as_u64().unwrap_or_else(|| panic!("{json}"));
     assert!(count("measured") > 0 && count("disturbed") <= count("measured"), "{words}: {json}");
-    // What was lost or disturbed is not silent.
+    // Lost and disturbed phases are reported.
     let missing = json["rows"].as_array().unwrap().iter().any(|row| row.get("missing").is_some());
     assert!(!missing || count("lost") > 0, "{words}: {json}");
     let incidents = json["phases"]["incidents"].as_array().map_or(0, Vec::len) as u64;
@@ -34,7 +35,7 @@ fn survives(words: &str) -> Option<Value> {
 #[test]
 fn experiments_survive_a_foreign_load_on_every_core() {
     let _load = ForeignLoad::on_every_core();
-    // Long enough for the kernel's clock ticks to tell programs apart.
+    // Long enough for the kernel's clock ticks to distinguish programs.
     let json = survives("bench rtt --seconds 0.5 --runs 1 --only apus,tcp").unwrap();
     assert!(json["phases"]["disturbed"].as_u64() > Some(0), "{json}");
     let incidents = json["phases"]["incidents"].as_array().unwrap();

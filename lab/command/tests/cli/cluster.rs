@@ -1,7 +1,8 @@
 //! `apus-lab bench cluster` on a fabric of this machine and on hosts reached by ssh.
 //!
-//! The runs are far too short to measure anything. They show that every run ends with its result, that no process
-//! remains, and that failures are reported. Where this machine does not allow namespaces, a test says so and passes.
+//! The runs are far too short for meaningful figures. They show that every run ends with its
+//! result, that no process remains, and that failures are reported. Without permission for
+//! namespaces, a test prints a message and passes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,12 +18,13 @@ use serde_json::{Value, json};
 use crate::contract::check;
 use crate::harness::{lab, object, skip_reason, text, with_fake};
 
-/// Arguments of a benchmark that takes as little time as possible.
+/// Arguments of the shortest possible benchmark.
 pub(crate) const TINY: &str =
     "--nodes 3 --link 20mbit --seconds 0.3 --runs 1 --transports apus,tcp";
 
-/// Runs the benchmark. Returns `None`, with a message, if this machine does not allow a fabric. A starved
-/// machine loses requests: the benchmark's fault would be that it loses some in each of three runs.
+/// Runs the benchmark. Returns `None`, with a message, if this machine does not allow a fabric. A
+/// starved machine may lose requests; only losses in each of three runs indicate a fault of the
+/// benchmark.
 fn on_a_fabric(words: &str) -> Option<Output> {
     let run = || {
         let output = cluster(words).output().unwrap();
@@ -43,7 +45,7 @@ fn on_a_fabric(words: &str) -> Option<Output> {
     Some(output)
 }
 
-/// Whether this machine allows a fabric, according to the output of a command.
+/// Returns whether this machine allows a fabric, according to the output of a command.
 fn allowed(output: &Output) -> bool {
     let stderr = text(&output.stderr);
     match skip_reason(&stderr) {
@@ -98,8 +100,9 @@ fn a_fabric_gives_one_object_as_promised() {
         assert_eq!((&config["buffer"], &config["loss"]), (&json!(1_000_000), &json!(0.0)));
         let command = config["command"][0].as_str().unwrap();
         assert!(command.contains(" --link 20mbit ") && command.ends_with("--launch local"));
-        // The switch has counted both: short messages of apus have higher priorities, TCP uses only the lowest.
-        // A machine that is starved cannot observe the switch in so short a run; the row then has no levels.
+        // The switch has counted both: short messages of apus have higher priorities, TCP uses only
+        // the lowest. A starved machine cannot observe the switch in such a short run; the row then
+        // has no levels.
         let busy = |name: &str| {
             let levels = row(&json, name).get("levels")?.as_array().unwrap().clone();
             let packets = levels.iter().map(|level| level["packets"].as_u64().unwrap());
@@ -125,7 +128,8 @@ fn the_kill_of_a_process_is_no_failure_of_the_others() {
     assert!(json["config"]["command"][0].as_str().unwrap().contains(" --kill-one "), "{json}");
     for name in ["apus", "apus-apart"] {
         let row = row(&json, name);
-        // A machine that is starved may lose calls among the others, and none of the rest.
+        // A starved machine may also lose calls among the surviving hosts, so their losses are not
+        // checked.
         let count =
             |figure: &str| row[figure].as_u64().unwrap_or_else(|| panic!("{figure}: {row}"));
         assert!(count("calls_to_killed") > 0 && count("calls_from_killed") > 0, "{row}");
@@ -138,7 +142,7 @@ fn the_kill_of_a_process_is_no_failure_of_the_others() {
         }
         let ratio = &json["ratios"][format!("short_p99 later/before_kill {name}")];
         assert!(ratio["median"].as_f64() > Some(0.0), "{json}");
-        // The killed process has no result, and is missing from nothing else.
+        // The killed process has no result, but no phase counts as lost.
         assert!(row["phases"]["lost"].as_u64().is_none_or(|lost| lost == 0), "{row}");
     }
 }
@@ -193,12 +197,12 @@ pub(crate) fn descendants(pid: u32) -> Processes {
     found
 }
 
-/// Returns the start time of a process; `None` if it does not run.
+/// Returns the start time of a process; `None` if it is not running.
 pub(crate) fn start_time(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
-    // A zombie has ended and waits only for its parent.
+    // A zombie has ended and only waits for its parent.
     (fields[0] != "Z").then(|| fields[19].to_owned())
 }
 
@@ -209,8 +213,8 @@ pub(crate) fn is_agent(pid: &u32) -> bool {
     program && words.last() == Some(&&b"__agent"[..])
 }
 
-/// Kills an agent of each of these attempts at a run, counted from 0. An attempt has three agents; the search for the best
-/// times has two. Returns all processes that ran then.
+/// Kills an agent of each of these attempts at a run, counted from 0. An attempt has three agents;
+/// the search for the best times has two. Returns all processes that ran then.
 fn kill_agents(child: &mut Child, attempts: Range<usize>) -> Processes {
     let mut all = Processes::new();
     let (mut known, mut attempt) = (Vec::new(), 0);
@@ -220,7 +224,8 @@ fn kill_agents(child: &mut Child, attempts: Range<usize>) -> Processes {
         if agents.len() == 3 && agents != known {
             if attempts.contains(&attempt) {
                 let pid = Pid::from_raw(i32::try_from(agents[2]).unwrap()).unwrap();
-                // The agent may just have ended by itself after its run; the test then notices that no run failed.
+                // The agent may just have ended on its own after its run; the test then detects
+                // that no run failed.
                 let _ = kill_process(pid, Signal::KILL);
                 all.extend(running);
             }
@@ -231,8 +236,8 @@ fn kill_agents(child: &mut Child, attempts: Range<usize>) -> Processes {
     all
 }
 
-/// Runs the benchmark, kills agents of some attempts, and asserts that no process remains. Returns `None`, with a message,
-/// if this machine does not allow a fabric.
+/// Runs the benchmark, kills agents of some attempts, and asserts that no process remains. Returns
+/// `None`, with a message, if this machine does not allow a fabric.
 fn with_killed_agents(words: &str, attempts: Range<usize>) -> Option<Output> {
     let mut child = cluster(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let running = kill_agents(&mut child, attempts);
@@ -332,15 +337,15 @@ fn a_wrong_file_of_sizes_is_refused_with_the_line() {
     assert!(stderr.contains("'--workload'") && stderr.contains("line 2"), "{stderr}");
 }
 
-/// A script in place of ssh: runs the command on this host, as sshd would run it on another. A host named `far` does
-/// not answer.
+/// A script in place of ssh: runs the command on this host, as sshd would on another host. A host
+/// named `far` does not answer.
 pub(crate) const SSH: &str = "while [ \"$1\" != -- ]; do shift; done
 [ \"$2\" = far ] && { echo 'ssh: connect to host far port 22: Connection refused' >&2; exit 255; }
 shift 2
 cd /
 SSH_CONNECTION='127.0.0.1 1 127.0.0.1 22' exec sh -c \"$*\"";
 
-/// Runs an experiment over ssh, in `folder`, where `hosts` becomes the host file.
+/// Runs an experiment over ssh in `folder`, with `hosts` as the host file.
 pub(crate) fn over_ssh(folder: &Path, experiment: &str, hosts: &str, words: &str) -> Output {
     over_this_ssh(folder, SSH, experiment, hosts, words)
 }

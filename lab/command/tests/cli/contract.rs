@@ -1,11 +1,11 @@
-//! The contract of `--json`: what the object of each experiment contains.
+//! The contract of `--json`: required content of each experiment's object.
 
 use serde_json::Value;
 
-/// What the object of an experiment contains.
+/// Required content of an experiment's object.
 struct Contract {
     experiment: &'static str,
-    /// Names of its rows. It may have others.
+    /// Names of required rows. The object may have others.
     rows: &'static [&'static str],
     /// Fields of each of these rows.
     figures: &'static [&'static str],
@@ -82,7 +82,7 @@ const CONTRACTS: [Contract; 19] = [
     },
     Contract {
         experiment: "overload",
-        // Rows of TCP have no latency if TCP answers nothing in time.
+        // Rows of TCP have no latency if TCP answers no request in time.
         rows: &["load=0.75", "load=4"],
         figures: &[
             "offered_krps",
@@ -202,7 +202,7 @@ const CONTRACTS: [Contract; 19] = [
     Contract {
         experiment: "hostile",
         rows: &["none", "malformed", "forged", "unknown"],
-        // Where nothing was answered there are no latencies.
+        // Rows without answered requests have no latencies.
         figures: &["offered_krps", "answered_share", "failed", "attack_kpps", "ns_per_packet"],
         ratios: &["ns_per_packet forged/malformed"],
     },
@@ -247,16 +247,16 @@ const CONTRACTS: [Contract; 19] = [
     },
 ];
 
-/// What the demo shows of loopback, as its result or in addition to it.
+/// Rows of the demo over loopback, as its result or in addition to it.
 const LOOPBACK_ROWS: &[&str] = &["apus", "tcp"];
 const LOOPBACK_FIGURES: &[&str] = &["p50_us", "p99_us", "krps"];
 const LOOPBACK_RATIOS: &[&str] = &["p50_us apus/tcp", "krps apus/tcp"];
 
-/// Parses the text and checks that it is one JSON object that keeps the contract of the experiment.
+/// Parses the text and checks that it is one JSON object that satisfies the experiment's contract.
 ///
 /// # Errors
 ///
-/// The text does not keep the contract; the message says why.
+/// The text violates the contract; the message contains the reason.
 pub(crate) fn check(experiment: &str, text: &str) -> Result<Value, String> {
     let json: Value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
     // The demo has a contract for each path.
@@ -302,7 +302,7 @@ fn check_figures(
     Ok(())
 }
 
-/// Checks what every experiment states about itself.
+/// Checks the fields common to every experiment.
 fn check_head(json: &Value, experiment: &str) -> Result<(), String> {
     for name in ["version", "commit"] {
         json[name].as_str().ok_or_else(|| format!("no {name}"))?;
@@ -311,14 +311,15 @@ fn check_head(json: &Value, experiment: &str) -> Result<(), String> {
     let config: &[&str] = match experiment {
         // A simulation ends with its messages.
         "sim run" => &["messages", "runs", "seed"],
-        // It sends one request after another and draws nothing at random.
+        // It sends requests in sequence and uses no randomness.
         "lab handoff" => &["messages", "runs"],
         _ => &["seconds", "runs", "seed"],
     };
     config.iter().try_for_each(|name| check_number(&json["config"], name))
 }
 
-/// Checks that `name` is a finite number that is not negative, or a list of groups with such numbers.
+/// Checks that `name` is a finite number that is not negative, or a list of groups with such
+/// numbers.
 fn check_number(object: &Value, name: &str) -> Result<(), String> {
     let value = &object[name];
     if let Some(groups) = value.as_array().filter(|groups| !groups.is_empty()) {

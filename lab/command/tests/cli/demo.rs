@@ -1,8 +1,10 @@
-//! `apus-lab demo` on each path: between hosts on shaped links, in the simulator, and over loopback.
+//! `apus-lab demo` on each path: between hosts on shaped links, in the simulator, and over
+//! loopback.
 //!
-//! The runs are far too short to measure anything. They show that each system gets a result, that it says which path
-//! was taken and why, and that the contract of the JSON is kept. What a system lacks is really taken away: the tests
-//! drop capabilities and limit resources of the process that runs the demo.
+//! The runs are far too short for meaningful figures. They show that each system gets a result,
+//! that the result names the path and the reason for it, and that the JSON satisfies its contract.
+//! Missing features of a system are not simulated: the tests drop capabilities and limit resources
+//! of the demo process.
 
 #[path = "../../../../command/report/tests/browser/mod.rs"]
 mod browser;
@@ -17,10 +19,11 @@ use serde_json::Value;
 use crate::contract::check;
 use crate::harness::{skip_reason, text, with_fake};
 
-/// Arguments of a demo that takes as little time as possible.
+/// Arguments of the shortest possible demo.
 const TINY: [&str; 6] = ["demo", "--seconds", "0.3", "--runs", "1", "--json"];
 
-/// A folder that any user may enter, with a copy of the command: a checkout may belong to a user who shuts others out.
+/// A folder accessible to any user, with a copy of the command: a checkout may be inaccessible to
+/// other users.
 pub(crate) struct World {
     folder: tempfile::TempDir,
 }
@@ -28,8 +31,8 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // A process of its own copies: a child that another thread of this test is starting would inherit the open file,
-        // and a file that is open for writing cannot be executed.
+        // A separate process copies: a child started concurrently by another thread of this test
+        // would inherit the open file, and a file that is open for writing cannot be executed.
         let copy =
             Command::new("cp").arg(env!("CARGO_BIN_EXE_apus-lab")).arg(folder.path()).status();
         assert!(copy.unwrap().success());
@@ -57,8 +60,8 @@ impl World {
         command
     }
 
-    /// Returns the command for a user who may create no namespaces. `limits` is a command of the shell that restricts
-    /// the process further.
+    /// Returns the command for a user without permission to create namespaces. `limits` is a shell
+    /// command that restricts the process further.
     fn without_namespaces(&self, limits: &str) -> Command {
         let possible = Command::new("unshare").args(["--user", "--map-root-user", "true"]).output();
         if !possible.is_ok_and(|output| output.status.success()) {
@@ -69,7 +72,8 @@ impl World {
             command.arg(user.get_program()).args(user.get_args());
             return command;
         }
-        // Root of a user namespace may forbid further ones in it. Without capabilities it may not create others either.
+        // Root of a user namespace may forbid nested user namespaces. Without capabilities it
+        // cannot create other namespaces either.
         let script = format!(
             "echo 0 > /proc/sys/user/max_user_namespaces && {limits} \
              && exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs -- \"$@\""
@@ -86,7 +90,7 @@ fn finish(mut command: Command, arguments: &[&str]) -> Output {
     command.args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Checks the JSON object, and that its path is that one. Returns it.
+/// Checks the JSON object and its path. Returns the object.
 fn checked(output: &Output, path: &str) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json = check("demo", &text(&output.stdout)).unwrap_or_else(|error| panic!("{error}"));
@@ -104,7 +108,7 @@ fn notes(json: &Value) -> String {
     notes.collect::<Vec<_>>().join("\n")
 }
 
-/// Asserts that the page needs nothing but itself, and that its first picture is slowdown by size.
+/// Asserts that the page is self-contained, and that its first chart is slowdown by size.
 fn assert_page(page: &Path, rows: &[&str]) {
     let page = fs::read_to_string(page).unwrap();
     for outside in ["http:", "https:", "src=", "href=", "url(", "@import", "<link"] {
@@ -125,8 +129,8 @@ fn assert_page(page: &Path, rows: &[&str]) {
     browser::open(&page, (charts, tables), "return true");
 }
 
-/// The baseline is the same for both, because root of a namespace chooses the congestion control of its sockets, whatever
-/// the system allows others.
+/// The baseline is the same for both: root of a namespace chooses the congestion control of its
+/// sockets, regardless of the system's restrictions for others.
 #[test]
 fn on_shaped_links_root_and_ordinary_users_compare_with_the_same_tcp() {
     let world = World::new();
@@ -194,7 +198,7 @@ fn without_namespaces_the_simulator_answers_and_loopback_is_added() {
     assert!(page.contains("Simulated hosts: this system allows no network"), "{page}");
 }
 
-/// The processor time of a process is limited to less than the simulation of 800,000 messages takes.
+/// The processor time limit of the process is below the need of a simulation of 800,000 messages.
 #[test]
 fn without_the_simulator_loopback_remains() {
     let world = World::new();
@@ -207,7 +211,7 @@ fn without_the_simulator_loopback_remains() {
     assert!(stderr.contains("the simulator does not run here"), "{stderr}");
 }
 
-/// Without the queueing discipline HTB links have no rate. The working directory takes no files.
+/// Without the queueing discipline HTB links have no rate. The working directory is not writable.
 #[test]
 fn without_htb_the_demo_says_how_to_get_it() {
     let world = World::new();

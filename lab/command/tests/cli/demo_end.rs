@@ -1,4 +1,4 @@
-//! `apus-lab demo` that is interrupted: no process, namespace or link remains, however it ends.
+//! Interrupted `apus-lab demo`: no process, namespace or link remains, however it ends.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,13 +11,14 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use crate::demo::World;
 use crate::harness::text;
 
-/// Variable by which all processes of a demo are found, also those whose parent has ended.
+/// Environment variable that marks all processes of a demo, including processes whose parent has
+/// ended.
 const MARK: &str = "APUS_TEST_DEMO";
 
-/// Argument of the processes that are sides of the experiment.
+/// Argument of the processes that run the sides of the experiment.
 const AGENT: &str = "__agent";
 
-/// A demo that runs, and the mark of its processes.
+/// A running demo, and the mark of its processes.
 struct Demo {
     child: Child,
     mark: String,
@@ -30,7 +31,7 @@ struct Process {
 }
 
 impl Demo {
-    /// Starts a demo that takes a while, as the leader of a process group, as a shell does.
+    /// Starts a long demo as the leader of a process group, as a shell does.
     fn start(mut command: Command, mark: &str) -> Self {
         let child = command
             .args(["demo", "--no-html", "--seconds", "600"])
@@ -56,7 +57,8 @@ impl Demo {
             let namespace = fs::read_link(format!("/proc/{pid}/ns/net")).ok()?;
             let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
             let mut arguments = arguments.split(|byte| *byte == 0);
-            // `nsenter` has the agent's arguments before it enters the network and becomes the agent.
+            // `nsenter` has the agent's arguments before it enters the network and becomes the
+            // agent.
             let enters = arguments.next().is_some_and(|it| it.ends_with(b"nsenter"));
             let is_agent = !enters && arguments.any(|it| it == AGENT.as_bytes());
             let namespace = namespace.to_string_lossy().into_owned();
@@ -65,8 +67,8 @@ impl Demo {
         pids.filter_map(process).collect()
     }
 
-    /// Waits until agents run in its network, and returns its namespaces; `None`, with a message, if this machine does
-    /// not allow a network.
+    /// Waits until agents run in the demo's network, and returns its namespaces; `None`, with a
+    /// message, if this machine does not allow a network.
     fn namespaces(&mut self) -> Option<BTreeSet<String>> {
         let own = fs::read_link("/proc/self/ns/net").unwrap().to_string_lossy().into_owned();
         loop {
@@ -85,7 +87,7 @@ impl Demo {
         }
     }
 
-    /// Returns what the demo says if it has ended, or if it simulates.
+    /// Returns the demo's output if it has ended or fallen back to simulation.
     fn fell_back(&mut self) -> Option<String> {
         let simulates =
             self.processes().iter().any(|process| process.is_agent && process.simulates());
@@ -102,7 +104,7 @@ impl Demo {
 }
 
 impl Process {
-    /// Returns whether the agent is outside of any network that the demo has built.
+    /// Returns whether the agent is outside any network built by the demo.
     fn simulates(&self) -> bool {
         fs::read_link("/proc/self/ns/net").is_ok_and(|own| own.to_string_lossy() == self.namespace)
     }
@@ -116,8 +118,8 @@ impl Drop for Demo {
     }
 }
 
-/// Returns the namespaces of all processes that this user can see. A process that is about to end has no memory any more, and so no
-/// arguments; it leaves its namespace a moment later.
+/// Returns the namespaces of all processes that this user can see. An exiting process no longer has
+/// memory, and so no arguments; it leaves its namespace a moment later.
 fn visible_namespaces() -> BTreeSet<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let links = processes.filter_map(|entry| {
@@ -128,7 +130,7 @@ fn visible_namespaces() -> BTreeSet<String> {
     links.collect()
 }
 
-/// Returns the interfaces of this namespace, and the namespaces that have a name.
+/// Returns the interfaces of this namespace, and the named namespaces.
 fn surroundings() -> (Vec<String>, Vec<String>) {
     let table = fs::read_to_string("/proc/self/net/dev").unwrap();
     let interfaces =
@@ -138,8 +140,8 @@ fn surroundings() -> (Vec<String>, Vec<String>) {
     (interfaces.collect(), named.collect())
 }
 
-/// Returns whether this process ignores Ctrl-C, and with it the processes that it starts: a shell starts commands in the
-/// background like that.
+/// Returns whether this process and its children ignore Ctrl-C: a shell starts background commands
+/// this way.
 fn ignores_interrupts() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -147,7 +149,8 @@ fn ignores_interrupts() -> bool {
     ignored & (1 << (Signal::INT.as_raw() - 1)) != 0
 }
 
-/// Ctrl-C reaches all processes of the group, other signals the command alone; the last one cannot be caught.
+/// Ctrl-C reaches all processes of the group, other signals only the command; the last signal
+/// cannot be caught.
 #[test]
 fn nothing_remains_of_a_demo_that_is_interrupted() {
     let world = World::new();
@@ -172,7 +175,7 @@ fn nothing_remains_of_a_demo_that_is_interrupted() {
             };
             sent.unwrap();
             demo.child.wait().unwrap();
-            // What a killed process leaves to others ends a moment later.
+            // Children of a killed process end a moment later.
             while !demo.processes().is_empty() {
                 thread::yield_now();
             }

@@ -1,6 +1,7 @@
 //! Experiments of `apus-lab bench` and `apus-lab lab handoff` with their real processes.
 //!
-//! The runs are far too short to measure anything. They show that the contract of the JSON is kept.
+//! The runs are far too short for meaningful figures. They show that the JSON satisfies its
+//! contract.
 
 use apus_bench::contest::CONTESTS;
 
@@ -20,10 +21,10 @@ fn every_bench_prints_one_object_as_promised() {
     }
 }
 
-/// Each worker and each client is a process of its own; together they are more than the cores.
+/// Each worker and each client is a separate process; together they outnumber the cores.
 #[test]
 fn local_prints_one_object_as_promised() {
-    // Long enough for each of them to run, also if they share the cores with other programs.
+    // Long enough for each process to run, even if they share the cores with other programs.
     let words = "bench local --seconds 0.2 --runs 1 --workers 2 --clients 2 --json";
     let output = run(words.split(' '));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -134,7 +135,7 @@ fn a_load_with_a_stalled_server_shows_the_recovery() {
         (&20.0.into(), &"tcp".into())
     );
     let row = &json["rows"][0];
-    // On a busy machine there may be no recovery; the figures are null then.
+    // On a busy machine recovery may not happen; the figures are then null.
     for figure in ["before_p50_us", "recovery_ms", "recovery_ms_max", "recovered_runs"] {
         assert!(row.get(figure).is_some(), "{figure}: {row}");
     }
@@ -175,8 +176,8 @@ fn a_broken_contract_is_detected() {
     assert!(check("rate", &(good.clone() + &good)).unwrap_err().contains("no JSON"));
 }
 
-/// The number of handoffs per message of apus is exact, however short the run (docs/reference/papers.md,
-/// *Double handoff*).
+/// The number of handoffs per message of apus is exact, however short the run
+/// (docs/reference/papers.md, *Double handoff*).
 #[test]
 fn apus_hands_each_message_off_once() {
     let output = run("lab handoff --messages 500 --runs 1 --json".split(' '));
@@ -191,12 +192,13 @@ fn apus_hands_each_message_off_once() {
             assert_eq!(row["spurious_wakeups"], 0, "{row}");
         }
         if name.starts_with("apus receivers") {
-            // A receiver that asks after its message has arrived needs no handoff.
+            // A receiver that calls after its message has arrived needs no handoff.
             assert!(row["handoffs"].as_u64().unwrap() <= 500, "{row}");
         }
         if name == "apus self-polling" {
-            // A handoff occurs only if the receiver was delayed and the background poller polled for it. One turn of the
-            // background poller may bring several messages, if the receiver is delayed again before it waits.
+            // A handoff occurs only if the receiver was delayed and the background poller polled
+            // for it. While it leads, the background poller may receive several messages, if the
+            // receiver is delayed again before it waits.
             let count = |name: &str| row[name].as_u64().unwrap();
             assert!(count("handoffs") <= 500, "{row}");
             assert!(count("handoffs") == 0 || count("keeper_turns") > 0, "{row}");

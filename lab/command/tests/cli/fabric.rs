@@ -1,5 +1,5 @@
-//! `apus-lab fabric`: programs in a network of several hosts. Where this machine does not allow namespaces or lacks a
-//! program, a test says so and passes.
+//! `apus-lab fabric`: programs in a network of several hosts. Without permission for namespaces or
+//! a required program, a test prints a message and passes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::harness::{apus, lab, object, skip_reason, text, with_fake};
 
-/// A runtime directory of its own, in which no fabric is up. All its fabrics are removed when the test ends, also by a
-/// failed assertion.
+/// A private runtime directory without fabrics. All its fabrics are removed when the test ends,
+/// also after a failed assertion.
 pub(crate) struct World {
     folder: tempfile::TempDir,
 }
@@ -61,7 +61,7 @@ fn programs_in_hosts_exchange_messages() {
     let Some(up) = world.up("--nodes 2") else { return };
     let stdout = text(&up.stdout);
     assert!(stdout.contains("fabric `default` is up: 2 hosts, 200mbit"), "{stdout}");
-    // The commands that it suggests work, as the rest of this test shows.
+    // The suggested commands work, as the rest of this test shows.
     assert!(stdout.contains("apus-lab fabric exec h2 -- apus serve 10.77.0.2:4000"), "{stdout}");
     let Some(program) = apus() else { return };
     let program = program.display();

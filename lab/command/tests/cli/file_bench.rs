@@ -12,7 +12,7 @@ fn row<'a>(object: &'a Value, peer: &str, work: &str) -> &'a Value {
     rows.iter().find(|row| row["name"] == peer && row["work"] == work).unwrap()
 }
 
-/// A path of `--peer` takes part beside the local directory, and is left empty.
+/// A path of `--peer` takes part next to the local directory, and is empty afterwards.
 #[test]
 fn a_given_path_is_measured_beside_a_local_directory() {
     let directory = tempfile::tempdir().unwrap();
@@ -35,7 +35,8 @@ fn a_given_path_is_measured_beside_a_local_directory() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// The product counts its calls. (FSBENCH-3: nothing is left in the folder of directories in memory.)
+/// The product counts its calls. (FSBENCH-3: the folder of directories in memory is empty
+/// afterwards.)
 #[test]
 fn apus_counts_its_calls() {
     if apus().is_none() {
@@ -51,7 +52,7 @@ fn apus_counts_its_calls() {
     let object = object(&found);
     let calls = |work| row(&object, "apus", work)["calls"].as_f64().unwrap();
     assert!(calls("sync-500") >= 1.0);
-    // Each fsync is answered when its batch is durable, so none shares a call with the next one.
+    // Each fsync is answered when its batch is durable, so no two consecutive fsyncs share a call.
     assert!(calls("fsync-500") >= 500.0, "{}", calls("fsync-500"));
     assert!(calls("find-443") >= 1.0);
     assert!(row(&object, "local", "sync-500").get("calls").is_none());
@@ -59,7 +60,8 @@ fn apus_counts_its_calls() {
     assert!(ratio.is_number(), "{ratio}");
 }
 
-/// No packet arrives before its delay is over (DELAY-1): an append with fsync takes a round trip at least.
+/// No packet arrives before its delay has passed (DELAY-1): an append with fsync takes at least a
+/// round trip.
 #[test]
 fn a_round_trip_time_is_kept() {
     if apus().is_none() {

@@ -4,8 +4,8 @@ use std::fs;
 
 use crate::harness::{object, run, text};
 
-/// A local directory keeps every promise to one thread, and nothing is left in it. With several threads ext4 does not: a read may see half
-/// of a write that is made at the same time.
+/// A local directory keeps every promise to one thread, and is empty afterwards. With several
+/// threads ext4 does not: a read may see half of a concurrent write.
 #[test]
 fn a_local_directory_passes_and_is_left_empty() {
     let directory = tempfile::tempdir().unwrap();
@@ -19,7 +19,8 @@ fn a_local_directory_passes_and_is_left_empty() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// Two directories with nothing in common cannot be checked: the directory of the check is in one of them alone.
+/// Two unrelated directories cannot be checked: the directory of the check exists in only one of
+/// them.
 #[test]
 fn directories_that_are_not_the_same_fail() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -16,8 +16,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Out
     lab().args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Returns the operator's command, which another package builds: it is beside the command under test if the whole
-/// workspace is tested. Returns `None`, with a message, otherwise.
+/// Returns the operator's command, built by another package: it is next to the command under test
+/// if the whole workspace is tested. Returns `None`, with a message, otherwise.
 pub(crate) fn apus() -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_BIN_EXE_apus-lab")).with_file_name("apus");
     if path.exists() {

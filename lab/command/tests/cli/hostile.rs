@@ -1,12 +1,12 @@
-//! `apus-lab lab hostile`: an attacker beside an honest client. The runs are short: they show that attacks take place, and that
-//! the honest client is served.
+//! `apus-lab lab hostile`: an attacker alongside an honest client. The runs are short: they show
+//! that attacks happen, and that the honest client is served.
 
 use serde_json::Value;
 
 use crate::contract::check;
 use crate::harness::{lab, run, skip_reason, text};
 
-/// Runs the lab; `None`, and a line, where it cannot have a namespace.
+/// Runs the lab; returns `None`, with a message, if no namespace is available.
 fn hostile(words: &str) -> Option<Value> {
     let output = run(format!("lab hostile --json --runs 1 {words}").split_whitespace());
     let stderr = text(&output.stderr);
@@ -23,8 +23,8 @@ fn count(row: &Value, name: &str) -> u64 {
     row["counters"][name].as_u64().unwrap_or_default()
 }
 
-/// Asserts that the attack of a row took place, and that calls were due meanwhile. How many of them were answered depends on
-/// what else the machine does.
+/// Asserts that the attack of a row happened, and that calls were due meanwhile. The number of
+/// answered calls depends on other load of the machine.
 fn assert_attacked(row: &Value) {
     assert!(row["attack_kpps"].as_f64().unwrap() > 0.0, "{row}");
     assert!(row["offered_krps"].as_f64().unwrap() > 0.0, "{row}");
@@ -44,7 +44,8 @@ fn each_attack_takes_place_beside_honest_calls() {
     for row in [malformed, forged] {
         assert!(row["dropped"].as_u64().unwrap() > 0, "{row}");
     }
-    // Unknown clients are offered sessions, and nothing is kept; claimants are asked for the rest of their messages.
+    // Unknown clients are offered sessions without creating state; the server requests the rest of
+    // claimants' messages.
     assert!(count(unknown, "NeedAck sent") > 0, "{unknown}");
     assert!(count(claims, "Resend sent") > 0, "{claims}");
 }
@@ -61,7 +62,7 @@ fn a_sealed_server_drops_what_is_not_sealed_with_its_keys() {
     assert!(count(&rows[2], "driver_seal_forgeries") > 0, "{}", rows[2]);
 }
 
-/// Without the programs that create a namespace nothing is attacked.
+/// Without the programs that create a namespace no attack runs.
 #[test]
 fn without_a_namespace_the_reason_is_said() {
     let mut command = lab();

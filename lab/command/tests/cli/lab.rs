@@ -1,7 +1,8 @@
-//! `apus-lab lab`: known failures of network software and their cures.
+//! `apus-lab lab`: known failures of network software and their remedies.
 //!
-//! The runs are far too short to measure anything. They show that every experiment ends with its result, and that
-//! packets really cross the router. Where this machine does not allow an experiment, a test says so and passes.
+//! The runs are far too short for meaningful figures. They show that every experiment ends with its
+//! result, and that packets really cross the router. If this machine does not allow an experiment,
+//! a test prints a message and passes.
 
 use std::fs;
 use std::process::{Output, Stdio};
@@ -48,7 +49,7 @@ fn the_livelock_experiment_gives_one_object_as_promised() {
     }
 }
 
-/// Asserts that every received packet was sent, or dropped for a reason that is counted.
+/// Asserts that every received packet was sent, or dropped for a counted reason.
 fn assert_accounted(row: &Value, point: &Value) {
     let count = |name: &str| point["counters"][name].as_u64().expect("a counter");
     let dropped = ["malformed", "checksum", "expired", "no_route", "refused", "not_sent"];
@@ -148,7 +149,7 @@ fn contention_prints_tables_and_writes_pages() {
     assert!(svg.join("contention-threads.svg").exists());
 }
 
-/// Arguments of a run with few exchanges, so that even those that wait for a timer end soon.
+/// Arguments of a run with few exchanges, so that even exchanges that wait for a timer end soon.
 const FEW: &str = "lab small-writes --exchanges 10 --seconds 0.1 --runs 2 --poll block";
 
 #[test]
@@ -245,7 +246,7 @@ fn without_packets_small_writes_are_explained_by_counters_of_the_kernel() {
     }
 }
 
-/// The killed worker may hold the lock for which the other one waits.
+/// The killed worker may hold the lock that the other worker waits for.
 #[test]
 fn a_killed_worker_is_reported_the_other_one_ends_and_both_are_measured_again() {
     let words = "lab contention --workers 2 --as processes --seconds 1 --runs 1 --json";

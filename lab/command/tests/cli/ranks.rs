@@ -1,5 +1,5 @@
-//! `apus-lab bench cluster --launch env`, which a launcher starts on each host. The first process runs the benchmark and
-//! prints its result; the others take part and print nothing.
+//! `apus-lab bench cluster --launch env`, started on each host by a launcher. The first process
+//! runs the benchmark and prints its result; the others take part without output.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
@@ -8,7 +8,7 @@ use crate::cluster::row;
 use crate::contract::check;
 use crate::harness::{lab, text};
 
-/// Variables that a launcher may have set in the environment of this test.
+/// Variables possibly set by a launcher in the environment of this test.
 const LAUNCHERS: [&str; 10] = [
     "APUS_RANK",
     "APUS_NODES",
@@ -30,7 +30,7 @@ struct Job {
 
 impl Job {
     fn new(size: u32) -> Self {
-        // The port was free just now, and no other process knows its number.
+        // The port was free just now, and no other process has its number.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         Self { size, port }
     }

@@ -1,4 +1,4 @@
-//! apus over raw IP, as to hosts with the kernel's Homa, in an experiment.
+//! apus over raw IP, as used with the kernel's Homa, in an experiment.
 
 use crate::harness::{object, run, text};
 

@@ -1,5 +1,5 @@
-//! `apus-lab sim`: one simulation, sweeps split over many processes, and the swarm. The fabrics are so small that a test
-//! takes little time.
+//! `apus-lab sim`: one simulation, sweeps split over many processes, and the swarm. The fabrics are
+//! small, so that tests are fast.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn succeed(child: Child) {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
-/// Merges the parts and asserts that the file equals that of a single process, byte by byte.
+/// Merges the parts and asserts that the file equals a single process's file, byte by byte.
 fn assert_whole(folder: &Path, parts: &[&str]) {
     succeed(sweep(folder, "--out whole.jsonl").spawn().unwrap());
     let merged = |files: &[&str], more: &[&str]| {
@@ -103,7 +103,7 @@ fn the_same_seed_gives_the_same_figures() {
     assert_ne!(one, figures("--workload w3 --runs 4 --seed 2"));
 }
 
-/// More load is offered than a link carries, so there is no steady state to measure.
+/// The offered load exceeds the link rate, so no steady state exists.
 #[test]
 fn a_load_that_cannot_be_sustained_has_no_slowdowns() {
     let words = "sim run --topology 1x4x0 --workload 100000 --load 1 --param max_overcommit=1 --messages 3000 \
@@ -166,7 +166,7 @@ fn installed(name: &str) -> Option<PathBuf> {
     (found.status.success() && !path.is_empty()).then(|| path.into())
 }
 
-/// Without an MPI launcher the test starts the processes itself, in the environment that a launcher would create.
+/// Without an MPI launcher the test itself starts the processes, with a launcher's environment.
 #[test]
 fn ranks_of_mpi_become_the_result_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,7 +205,7 @@ fn jobs_of_gnu_parallel_become_the_result_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let job =
         format!("{} {SWEEP} --shard {{}}/3 --out part-{{}}.jsonl", env!("CARGO_BIN_EXE_apus-lab"));
-    // Another program of this name does not know `:::`.
+    // Another program of this name does not support `:::`.
     let gnu = installed("parallel").filter(|path| {
         let version = Command::new(path).arg("--version").output();
         version.is_ok_and(|output| text(&output.stdout).starts_with("GNU parallel"))

@@ -1,5 +1,5 @@
-//! `apus-lab lab soak`: real processes under faults. The runs are short; they show that calls, faults and the audit take place, and
-//! that nothing is left.
+//! `apus-lab lab soak`: real processes under faults. The runs are short; they show that calls,
+//! faults and the audit happen, and that no files remain.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn soak(folder: &Path, words: &str) -> Command {
     command
 }
 
-/// Asserts that the counts of a row fit each other, and that it keeps all promises.
+/// Asserts that the counts of a row are consistent, and that no promise is broken.
 fn assert_kept(row: &Value) {
     let count = |name: &str| row[name].as_u64().expect("a count");
     assert!(count("answered") > 0, "{row}");
@@ -54,7 +54,7 @@ fn promises_hold_while_processes_are_killed_and_paused() {
     rows.iter().for_each(assert_kept);
     let faults: u64 = rows.iter().map(|row| row["faults"].as_u64().unwrap()).sum();
     assert!(faults > 0, "{json}");
-    // What a host cannot do is said, in the result and in a line.
+    // Faults that the host cannot inject are listed in the result and in a line.
     let left_out = json["left_out"].to_string();
     assert!(left_out.contains("clock step"), "{left_out}");
     if !rows.iter().any(|row| row["name"] == "ip") {

@@ -1,5 +1,5 @@
-//! `apus-lab bench sweep` on the loopback interface, with a script in place of ssh. The runs are far too short to measure
-//! anything.
+//! `apus-lab bench sweep` on the loopback interface, with a script in place of ssh. The runs are
+//! far too short for meaningful figures.
 
 use std::fs;
 
@@ -92,8 +92,8 @@ fn processes_and_receive_batches_can_be_varied() {
         assert_eq!(row["errors"], 0, "{row}");
         assert!(row["messages"].as_u64().unwrap() > 100, "{row}");
     }
-    // The base of the slowdowns and three kinds of runs: processes=1 and receive_batch=32 are the defaults, thus the same
-    // runs.
+    // The base of the slowdowns and three kinds of runs: processes=1 and receive_batch=32 are the
+    // defaults, and thus use the same runs.
     let kept = fs::read_to_string(folder.path().join("sweep.jsonl")).unwrap();
     assert_eq!(kept.lines().count(), 1 + 3, "{kept}");
     assert_eq!(json["config"]["sweep"]["receive_batch"]["otherwise"], "32");
@@ -103,7 +103,7 @@ fn processes_and_receive_batches_can_be_varied() {
 fn a_link_without_a_result_does_not_affect_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("sweep.jsonl");
-    // ssh fails once the base and the runs of one link are kept.
+    // ssh fails once the base and the runs of one link are saved.
     let failing = format!(
         "[ -e '{0}' ] && [ $(wc -l < '{0}') -ge 2 ] && {{ echo 'ssh: no route' >&2; exit 255; }}\n{SSH}",
         out.display()

@@ -11,12 +11,12 @@ pub(in crate::doctor) const PACKETS: usize = 2_083;
 /// Payload of a full Ethernet packet in bytes.
 const PAYLOAD: usize = 1_472;
 
-/// Time after which an outstanding packet is lost. Chosen by us: a thousand times the usual delay of the loopback
-/// interface.
+/// Time until an outstanding packet counts as lost. Chosen by us: a thousand times the usual delay
+/// of the loopback interface.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// Returns the share of the burst that is lost with an unprivileged request for a buffer of `buffer` bytes; `None` if
-/// the loopback interface is down.
+/// Returns the share of the burst lost with an unprivileged request for a buffer of `buffer`
+/// bytes; `None` if the loopback interface is down.
 pub(in crate::doctor) fn lost(buffer: u64) -> Option<f64> {
     let receiver = UdpSocket::bind("127.0.0.1:0").ok()?;
     set_socket_recv_buffer_size(&receiver, usize::try_from(buffer).ok()?).ok()?;

@@ -9,8 +9,8 @@ use apus_measure::clock;
 /// Idle time before each measurement.
 const IDLE: Duration = Duration::from_millis(20);
 
-/// Busy time after which the core runs at its best speed. Chosen by us: several times the reaction time of frequency
-/// governors.
+/// Busy time until the core runs at its best speed. Chosen by us: several times the reaction time
+/// of frequency governors.
 const BUSY: Duration = Duration::from_millis(60);
 
 /// Returns the speed of the first 0.1 ms after idling as a share of the best speed, 0 to 1.

@@ -8,15 +8,16 @@ use nix::sys::socket::sockopt::{UdpGroSegment, UdpGsoSegment};
 
 use apus_measure::clock;
 
-/// Payload of a packet in bytes. Chosen by us: fits into an Ethernet packet, and 40 fit into one call.
+/// Payload of a packet in bytes. Chosen by us: fits into an Ethernet packet, and 40 fit into one
+/// call.
 const PAYLOAD: usize = 1_400;
 /// Packets per call.
 const TOGETHER: usize = 40;
 /// Calls of each kind. Chosen by us: ten milliseconds in total.
 const CALLS: usize = 20;
 
-/// Returns nanoseconds per packet sent and received over the loopback interface: with one call per packet, and with one
-/// call per 40 packets. `None` if the system has no segmentation offload.
+/// Returns nanoseconds per packet sent and received over the loopback interface: with one call per
+/// packet, and with one call per 40 packets. `None` if the system has no segmentation offload.
 pub(in crate::doctor) fn cost() -> Option<(f64, f64)> {
     Some((alone()?, together()?))
 }
@@ -25,7 +26,8 @@ fn pair() -> Option<(UdpSocket, UdpSocket)> {
     let receiver = UdpSocket::bind("127.0.0.1:0").ok()?;
     let sender = UdpSocket::bind("127.0.0.1:0").ok()?;
     sender.connect(receiver.local_addr().ok()?).ok()?;
-    // The loopback interface loses nothing here; if it does, the measurement fails instead of waiting.
+    // The loopback interface loses no packets here; if it does, the measurement fails instead of
+    // waiting.
     receiver.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
     Some((sender, receiver))
 }

@@ -1,4 +1,4 @@
-//! Stalls: how long spinning threads are prevented from running.
+//! Stalls: measures the time that spinning threads are prevented from running.
 
 use std::thread;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use apus_measure::clock;
 /// Duration of the measurement. Chosen by us: several time slices of the scheduler.
 const PERIOD: Duration = Duration::from_millis(60);
 
-/// Maximum number of threads; more give no further information.
+/// Maximum number of threads; more would add no information.
 const MAX_THREADS: usize = 64;
 
 /// CPU time of spinning threads.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::doctor) struct Stall {
-    /// Longest time that a thread did not run, in microseconds.
+    /// Longest stall of a thread, in microseconds.
     pub(in crate::doctor) longest_us: f64,
-    /// Mean share of the time that they ran.
+    /// Mean share of time during which the threads ran.
     pub(in crate::doctor) share: f64,
 }
 
-/// Minimum gap between two clock readings, in nanoseconds, that means that the thread did not run. Chosen by us: forty
-/// times the duration of two readings.
+/// Minimum gap between two clock readings, in nanoseconds, that counts as a stall of the thread.
+/// Chosen by us: forty times the duration of two readings.
 const GAP: u64 = 1_000;
 
 /// Runs `threads` spinning threads at the same time.

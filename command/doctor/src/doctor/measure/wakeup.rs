@@ -13,11 +13,13 @@ use apus_measure::machine;
 /// Number of measured wake-ups.
 const TIMES: usize = 100;
 
-/// Idle time of the sleeper's core before each wake-up. Chosen by us: long enough for deep idle states.
+/// Idle time of the sleeper's core before each wake-up. Chosen by us: long enough for deep idle
+/// states.
 const IDLE: Duration = Duration::from_millis(1);
 
-/// Returns median and 99th percentile in microseconds of waking a thread whose core was idle for a millisecond. Waker
-/// and sleeper use different cores if there are two. `None` if the system refuses a descriptor.
+/// Returns median and 99th percentile in microseconds of waking a thread whose core was idle for a
+/// millisecond. Waker and sleeper use different cores if two are available. `None` if the system
+/// refuses a descriptor.
 pub(in crate::doctor) fn of_idle_core() -> Option<(f64, f64)> {
     let wake_event = eventfd(0, EventfdFlags::CLOEXEC).ok()?;
     let ack_event = eventfd(0, EventfdFlags::CLOEXEC).ok()?;

@@ -12,11 +12,12 @@ use super::socket::ClassSocket;
 use apus_measure::clock;
 use apus_measure::error::Error;
 
-/// Time limit for a response. Chosen by us: ten times what a datacenter and a sleeping thread need.
+/// Time limit for a response. Chosen by us: ten times the delay of a datacenter and a sleeping
+/// thread.
 const TIMEOUT: Duration = Duration::from_millis(150);
 
-/// Number of attempts before a missing response counts as silence. Chosen by us: at 10 % loss, a probe fails wrongly
-/// once in a hundred thousand times.
+/// Number of attempts before a missing response counts as silence. Chosen by us: at 10 % loss, a
+/// probe fails wrongly once in a hundred thousand times.
 const TRIES: usize = 5;
 
 /// Result of a probe.
@@ -55,13 +56,13 @@ impl ProbeClient {
         Ok(Self { socket, session: RandomState::new().hash_one(peer), number: 0 })
     }
 
-    /// Returns the path MTU known to the system, in bytes.
+    /// Returns the path MTU stored by the system, in bytes.
     pub(super) fn path_mtu(&self) -> Option<usize> {
         self.socket.path_mtu()
     }
 
-    /// Sends a packet of `length` bytes with traffic class `class`, and requests a response of `room` bytes with the
-    /// same class. Repeats the request if no response arrives.
+    /// Sends a packet of `length` bytes with traffic class `class`, and requests a response of
+    /// `room` bytes with the same class. Repeats the request if no response arrives.
     pub(super) fn echo(
         &mut self,
         length: usize,
@@ -78,8 +79,8 @@ impl ProbeClient {
         Ok(self.request(RequestKind::Echo, MIN_LEN, 0, MIN_LEN))
     }
 
-    /// Sends `packets` packets of `length` bytes at once. Returns how many arrived, and with how many receive calls;
-    /// `None` if no response arrives.
+    /// Sends `packets` packets of `length` bytes at once. Returns the number of packets that
+    /// arrived and the number of receive calls; `None` if no response arrives.
     pub(super) fn train(
         &mut self,
         packets: usize,
@@ -92,7 +93,7 @@ impl ProbeClient {
         let one = filled(&request, length.max(MIN_LEN));
         let all = one.repeat(packets);
         if self.socket.send(&all, 0, one.len()).is_err() {
-            // There is no segmentation offload, or no room for the whole burst.
+            // No segmentation offload, or no room for the whole burst.
             for packet in all.chunks(one.len()) {
                 // A packet that cannot be sent counts as lost.
                 let _ = self.socket.send(packet, 0, packet.len());
@@ -130,7 +131,8 @@ impl ProbeClient {
         let sent_at = clock::now();
         match self.socket.send(&packet, class, packet.len()) {
             Ok(()) => {}
-            // The interface has no room, or the packet is too long for it: it counts as lost.
+            // The interface has no room, or the packet is too long for it: the packet counts as
+            // lost.
             Err(Errno::ENOBUFS | Errno::EAGAIN) => {}
             Err(error) => return ProbeResult::Refused(error),
         }

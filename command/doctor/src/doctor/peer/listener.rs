@@ -12,11 +12,11 @@ use apus_measure::error::{Doing, Error};
 use apus_measure::process::Stop;
 use apus_measure::process::wake_on_stop;
 
-/// Default port of a listener: the port after that of `apus serve`.
+/// Default port of a listener: the port after the default port of `apus serve`.
 pub const PORT: u16 = 4001;
 
-/// Answers requests of `apus doctor` on other hosts: reports what arrived, in packets no longer than the requests
-/// (PROBE-1).
+/// Answers requests of `apus doctor` on other hosts: reports the arrived packets, in responses no
+/// longer than the requests (PROBE-1).
 #[derive(Debug)]
 pub struct Listener {
     socket: ClassSocket,
@@ -95,7 +95,7 @@ impl Listener {
             responses.push((request.answer(&observation, packet.len()), request.class));
         }
         for (answer, class) in responses {
-            // A response that is too long for the path back is not sent; the client concludes that.
+            // A response too long for the return path is not sent; the client infers this.
             if self.socket.answer(&answer, class, from, to).is_ok() {
                 self.responses += 1;
             }
@@ -107,11 +107,12 @@ impl Listener {
 /// Packet counts of recent sessions.
 #[derive(Debug, Default)]
 struct TrainCounts {
-    /// Session, packets, receive calls; the newest at the back.
+    /// Session, packets, receive calls; newest at the back.
     sessions: VecDeque<(u64, u32, u32)>,
 }
 
-/// Number of sessions counted at the same time. Chosen by us: enough for concurrent clients, and a bound for memory.
+/// Number of sessions counted at the same time. Chosen by us: enough for concurrent clients, and a
+/// bound for memory.
 const SESSIONS: usize = 64;
 
 impl TrainCounts {

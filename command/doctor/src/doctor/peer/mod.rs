@@ -1,8 +1,9 @@
 //! Path checks: treatment of packets on the path to a peer.
 //!
-//! The peer runs `apus doctor --listen`, which reports traffic class and length of each packet, how many arrived in one
-//! call, and how many of a burst arrived at all. A peer that runs an apus service reveals less: the traffic class on
-//! the way back, and whether long messages are delivered.
+//! The peer runs `apus doctor --listen`, which reports the traffic class and length of each packet,
+//! the number of packets per receive call, and the number of packets of a burst that arrived. A
+//! peer that runs an apus service reveals less: the traffic class on the return path, and whether
+//! long messages are delivered.
 
 mod client;
 mod listener;

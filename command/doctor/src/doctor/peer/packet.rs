@@ -7,8 +7,8 @@
 //! +---------------+---------------+-------+---+---+-------+-----------+----------------- - -
 //! ```
 //!
-//! Numbers are big endian. A response repeats session, number, and kind with the highest bit set, followed by the
-//! properties of the request's packet, or by the counts of the session.
+//! Numbers are big endian. A response repeats session, number, and kind with the highest bit set,
+//! followed by the properties of the request's packet, or by the counts of the session.
 //!
 //! # Invariants
 //!
@@ -57,12 +57,12 @@ pub(super) struct Observation {
     pub(super) length: u32,
     /// Number of counted packets.
     pub(super) packets: u32,
-    /// Number of receive calls that returned them; smaller if packets were merged.
+    /// Number of receive calls that returned the packets; smaller if packets were merged.
     pub(super) receives: u32,
 }
 
 impl ProbeRequest {
-    /// Writes the request to the beginning of a packet.
+    /// Writes the request to the start of a packet.
     pub(super) fn emit(&self, out: &mut [u8; MIN_LEN]) {
         out.fill(0);
         out[..8].copy_from_slice(&MAGIC);
@@ -111,7 +111,7 @@ impl ProbeRequest {
         answer
     }
 
-    /// Parses the response to this request; `None` if the packet is something else.
+    /// Parses the response to this request; `None` for any other packet.
     pub(super) fn parse_response(&self, packet: &[u8]) -> Option<Observation> {
         let mut head: [u8; MIN_LEN] = *packet.first_chunk()?;
         if head[20] & ANSWER == 0 {

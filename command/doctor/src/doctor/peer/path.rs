@@ -13,13 +13,13 @@ use crate::doctor::host::SystemFiles;
 use crate::doctor::interface;
 use apus_measure::error::Error;
 
-/// Packet length in bytes that every path carries: RFC 8200 section 5.
+/// Packet length in bytes supported by every path: RFC 8200 section 5.
 const MIN_MTU: usize = 1_280;
 
 /// Ethernet's MTU in bytes, unless all interfaces of a network are configured for more.
 const ETHERNET: usize = 1_500;
 
-/// Bytes by which interfaces exceed their MTU for a VLAN tag.
+/// Extra bytes beyond the MTU that interfaces accept for a VLAN tag.
 const TAG: usize = 4;
 
 /// Number of bursts. Chosen by us: enough that a single loss is significant, within a second.
@@ -95,7 +95,7 @@ fn priorities(client: &mut ProbeClient, peer: SocketAddr) -> Result<Finding, Err
         .fix(priority_fixes(peer)))
 }
 
-/// Commands that find where classes are lost, and settings that work without them.
+/// Commands that locate the loss of classes, and settings that work without classes.
 pub(super) fn priority_fixes(peer: SocketAddr) -> Vec<String> {
     vec![
         "nft list ruleset | grep -n dscp  # on both hosts: rules that change the class".to_owned(),
@@ -106,7 +106,7 @@ pub(super) fn priority_fixes(peer: SocketAddr) -> Vec<String> {
     ]
 }
 
-/// Checks whether full packets arrive. Returns the longest IP packet that does.
+/// Checks whether full packets arrive. Returns the length of the longest IP packet that arrives.
 fn mtu(client: &mut ProbeClient, peer: SocketAddr) -> Result<(Finding, usize), Error> {
     const CHECK: &str = "path-mtu";
     let most = UdpConfig::default().max_ip_packet;
@@ -136,7 +136,7 @@ fn mtu(client: &mut ProbeClient, peer: SocketAddr) -> Result<(Finding, usize), E
             ]);
         return Ok((finding, there));
     }
-    // Responses are no longer than requests, so the forward path must be known first.
+    // Responses are no longer than requests, so the forward path must be measured first.
     let back = find_mtu(full, |length| passes(client, peer, length, true))?.unwrap_or(MIN_MTU);
     if back < full {
         let fact = format!(
@@ -161,8 +161,8 @@ const fn advised_mtu(length: usize) -> usize {
     }
 }
 
-/// Returns whether an IP packet of `length` bytes arrives, and if `returns` is set, whether a response of the same
-/// length does.
+/// Returns whether an IP packet of `length` bytes arrives, and if `returns` is set, whether a
+/// response of the same length arrives too.
 fn passes(
     client: &mut ProbeClient,
     peer: SocketAddr,
@@ -177,7 +177,8 @@ fn passes(
     )
 }
 
-/// Returns the greatest length from [`MIN_MTU`] to `full` that passes; `None` if not even [`MIN_MTU`] does.
+/// Returns the greatest length from [`MIN_MTU`] to `full` that passes; `None` if even [`MIN_MTU`]
+/// fails.
 fn find_mtu(
     full: usize,
     mut passes: impl FnMut(usize) -> Result<bool, Error>,
@@ -188,7 +189,7 @@ fn find_mtu(
     if !passes(MIN_MTU)? {
         return Ok(None);
     }
-    // Common lengths first, since each length that fails costs a time limit.
+    // Common lengths first, since each failing length costs a full timeout.
     let (mut good, mut bad) = (MIN_MTU, full);
     for usual in [ETHERNET, 1_400, 9_000, ETHERNET + 1, ETHERNET + TAG + 1] {
         if good < usual && usual < bad {
@@ -243,8 +244,8 @@ fn loss(check: &'static str, (lost, sent): (usize, usize), share: f64, bytes: us
             format!("bursts of {bytes} bytes arrive completely ({sent} packets)"),
         );
     }
-    /// Share of losses at which the finding is an error. Chosen by us: above it, hardly any long message arrives
-    /// without retransmission.
+    /// Loss share that makes the finding an error. Chosen by us: above it, hardly any long message
+    /// arrives without retransmission.
     const LIMIT: f64 = 0.05;
     let fact = format!("{lost} of {sent} packets do not arrive, in bursts of {bytes} bytes");
     let finding =
@@ -262,7 +263,7 @@ fn loss(check: &'static str, (lost, sent): (usize, usize), share: f64, bytes: us
         ])
 }
 
-/// Link rate in Mbit/s below which packets arrive too slowly to be merged.
+/// Minimum link rate in Mbit/s for merging; on slower links packets arrive too far apart.
 const MIN_RATE_TO_MERGE: i64 = 1_000;
 
 fn merging(host: &SystemFiles, peer: SocketAddr, arrived: usize, receives: usize) -> Finding {
@@ -293,7 +294,8 @@ fn merging(host: &SystemFiles, peer: SocketAddr, arrived: usize, receives: usize
 mod tests {
     use super::*;
 
-    /// Searches on a path that carries `carries` bytes. Returns the result and the number of attempts.
+    /// Searches on a path that carries `carries` bytes. Returns the result and the number of
+    /// attempts.
     fn search(full: usize, carries: usize) -> (Option<usize>, usize) {
         let mut tries = 0;
         let fact = find_mtu(full, |length| {

@@ -1,7 +1,7 @@
 //! Path checks with an apus service.
 //!
-//! Its responses reveal the traffic class on the return path, and whether long messages are delivered. Only a listener can
-//! report which classes arrive at the peer.
+//! Its responses reveal the traffic class on the return path, and whether long messages are
+//! delivered. Only a listener can report the classes that arrive at the peer.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ const LONG: usize = 60_000;
 /// Timeout of a call. Chosen by us: a hundred times the duration of a call with a retransmission.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Runs all checks that need a service; `None` if none answers.
+/// Runs all checks that need a service; `None` if no service answers.
 pub(super) fn check(peer: SocketAddr) -> Option<Vec<Finding>> {
     let endpoint = builder(Path::Udp).client().ok()?;
     let call = |request: &Bytes| {
@@ -125,8 +125,8 @@ fn return_class(peer: SocketAddr) -> Finding {
     }
 }
 
-/// Sends the first packet of an unknown client. The service keeps nothing of the request, and sends a session
-/// challenge (AMO-1) with the class of control packets.
+/// Sends the first packet of an unknown client. The service creates no state for the request, and
+/// sends a session challenge (AMO-1) with the class of control packets.
 fn class_of_answer(peer: SocketAddr) -> Option<u8> {
     let mut socket = ClassSocket::towards(peer).ok()?;
     let local = socket.address().ok()?;
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!((peer.severity, peer.measurements.len()), (Severity::Note, 2));
         assert_eq!(priorities.severity, Severity::Ok, "{priorities:?}");
         assert!(priorities.fact.contains("0xe0"), "{priorities:?}");
-        // On a busy machine packets may be dropped; that is a note and no error.
+        // On a busy machine packets may be dropped; that is a note, not an error.
         assert_ne!(long.severity, Severity::Error, "{long:?}");
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Datagram<'a> {
     /// Destination address, which responses must use as their source.
     pub(super) to: Option<IpAddr>,
     pub(super) class: u8,
-    /// Length of each packet but the last one, which may be shorter.
+    /// Length of each packet but the last, which may be shorter.
     pub(super) segment: usize,
     pub(super) bytes: &'a [u8],
 }
@@ -44,8 +44,8 @@ impl ClassSocket {
     /// Opens a socket at `address`.
     pub(super) fn open(address: SocketAddr) -> Result<Self, Error> {
         let socket = UdpSocket::bind(address).doing(|| format!("bind {address}"))?;
-        // If an option is missing, classes read 0, packets are not merged, or the buffer is small; the checks detect
-        // that.
+        // If an option is missing, classes read 0, packets are not merged, or the buffer is small;
+        // the checks detect that.
         let _ = setsockopt(&socket, IpRecvTos, &true);
         let _ = setsockopt(&socket, UdpGroSegment, &true);
         let _ = setsockopt(&socket, Ipv4PacketInfo, &true);
@@ -53,11 +53,12 @@ impl ClassSocket {
         if address.is_ipv6() {
             let _ = setsockopt(&socket, Ipv6RecvTClass, &true);
             let _ = setsockopt(&socket, Ipv6RecvPacketInfo, &true);
-            // Full packets are sent even if the system knows of a smaller path MTU, which the check is about to find.
+            // Full packets are sent even if the system has stored a smaller path MTU, because the
+            // check itself must find it.
             set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)
                 .doing(|| "forbid fragments".to_owned())?;
         }
-        // On an IPv6 socket this IPv4 option concerns IPv4 peers, which the socket may not have.
+        // On an IPv6 socket this IPv4 option applies to IPv4 peers, which may not exist.
         let v4 = set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE);
         if address.is_ipv4() {
             v4.doing(|| "forbid fragments".to_owned())?;
@@ -84,7 +85,7 @@ impl ClassSocket {
         &self.socket
     }
 
-    /// Returns the path MTU known to the system, for connected sockets.
+    /// Returns the path MTU stored by the system, for connected sockets.
     pub(super) fn path_mtu(&self) -> Option<usize> {
         let is_v4 = self.socket.peer_addr().ok()?.is_ipv4();
         let mtu = if is_v4 { ip_mtu(&self.socket) } else { ipv6_mtu(&self.socket) };
@@ -96,7 +97,8 @@ impl ClassSocket {
         self.socket.set_read_timeout(Some(time)).doing(|| "set a time limit".to_owned())
     }
 
-    /// Sends `bytes` to the connected peer with a traffic class, split into packets of `segment` bytes.
+    /// Sends `bytes` to the connected peer with a traffic class, split into packets of `segment`
+    /// bytes.
     pub(super) fn send(&self, bytes: &[u8], class: u8, segment: usize) -> nix::Result<()> {
         let is_v4 = self.socket.peer_addr().is_ok_and(|peer| is_v4(peer.ip()));
         let wide = i32::from(class);
