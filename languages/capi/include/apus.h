@@ -139,7 +139,7 @@ typedef enum apus_status {
     APUS_STATUS_SHUT_DOWN = 20,
     /**
      * No keys could be agreed on with the server: one of the two ends refuses the other's
- * identity.
+     * identity.
      */
     APUS_STATUS_UNTRUSTED = 21,
     /**
@@ -152,7 +152,7 @@ typedef enum apus_status {
     APUS_STATUS_EMPTY_MESSAGE = 33,
     /**
      * A limit is reached, and the caller does not wait. The message was not sent; a later attempt
- * may succeed.
+     * may succeed.
      */
     APUS_STATUS_NO_ROOM = 34,
     /**
@@ -161,7 +161,7 @@ typedef enum apus_status {
     APUS_STATUS_CLOSED = 35,
     /**
      * The endpoint's socket failed permanently. The message was not sent; a new endpoint is
- * needed.
+     * needed.
      */
     APUS_STATUS_DRIVER_FAILED = 36,
     /**
@@ -234,7 +234,7 @@ typedef struct apus_request apus_request;
 typedef struct apus_address {
     /**
      * Bytes of the IP address in network order. An IPv4 address uses the first four; the others
- * are 0.
+     * are 0.
      */
     uint8_t ip[16];
     /**
@@ -335,9 +335,7 @@ extern "C" {
  * `address` is a 0-terminated text, `result` points to memory for an address, and `error` is null
  * or points to memory for an error.
  */
-enum apus_status apus_address_parse(const char *address,
-                                    struct apus_address *result,
-                                    struct apus_error *error);
+enum apus_status apus_address_parse(const char *address, struct apus_address *result, struct apus_error *error);
 
 /**
  * Writes an address as 0-terminated text, such as "10.0.0.7:4000". 64 bytes are always enough.
@@ -508,8 +506,7 @@ enum apus_status apus_endpoint_shutdown(const struct apus_endpoint *endpoint);
  *
  * `endpoint` is null or an endpoint.
  */
-enum apus_status apus_endpoint_drain(const struct apus_endpoint *endpoint,
-                                     int64_t timeout_ns);
+enum apus_status apus_endpoint_drain(const struct apus_endpoint *endpoint, int64_t timeout_ns);
 
 /**
  * Returns the descriptor that is readable while `apus_recv_completions` would return completions
@@ -523,8 +520,7 @@ enum apus_status apus_endpoint_drain(const struct apus_endpoint *endpoint,
  *
  * `endpoint` is null or an endpoint, and `error` null or memory for an error.
  */
-int apus_endpoint_completion_descriptor(const struct apus_endpoint *endpoint,
-                                        struct apus_error *error);
+int apus_endpoint_completion_descriptor(const struct apus_endpoint *endpoint, struct apus_error *error);
 
 /**
  * Returns the descriptor that is readable while `apus_recv_requests` would return requests without
