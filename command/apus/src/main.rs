@@ -1,13 +1,13 @@
 //! The `apus` command for operators.
 //!
 //! ```text
-//!   serve, call           an echo service, and calls by hand                           (apus)
-//!   fs                    a directory served and mounted                               (apus-fs)
-//!   keys                  a small certificate authority                                (apus)
-//!   decode                packets of a capture as text                                 (apus-decode)
-//!   trace                 latency of RPCs, stage by stage                              (apus-traces)
-//!   doctor, tune          faults of a host, and the best settings for it               (apus-doctor)
-//!   metrics, top          the counters of running processes                            (apus)
+//!   serve, call           an echo service, and calls by hand                       (apus)
+//!   fs                    a directory served and mounted                           (apus-fs)
+//!   keys                  a small certificate authority                            (apus)
+//!   decode                packets of a capture as text                             (apus-decode)
+//!   trace                 latency of RPCs, stage by stage                          (apus-traces)
+//!   doctor, tune          faults of a host, and the best settings for it           (apus-doctor)
+//!   metrics, top          the counters of running processes                        (apus)
 //!
 //!   command_line          all commands together
 //!   forward               commands of `apus-lab`: demo, bench, sim, lab, fabric, fs bench|check
