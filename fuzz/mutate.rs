@@ -1,7 +1,8 @@
 //! Fuzzing without a fuzzer: inputs that are drawn from stored ones, by mutation.
 //!
-//! The crates that have the body of a fuzz target include this file in their tests. The sequence of inputs is the same in every
-//! run, so a failure repeats; `APUS_FUZZ_INPUTS` is the number of inputs if more are wanted than a test has time for.
+//! The crates that have the body of a fuzz target include this file in their tests. The sequence of
+//! inputs is the same in every run, so a failure repeats; `APUS_FUZZ_INPUTS` is the number of
+//! inputs if more are wanted than a test has time for.
 
 use std::path::Path;
 
@@ -11,8 +12,9 @@ const INPUTS: u64 = 50_000;
 /// Bytes of an input. Source: the default of libFuzzer for a corpus of short inputs.
 const MAX_LENGTH: usize = 4_096;
 
-/// Passes inputs that are made from those in `fuzz/corpus/<target>` to `body`: each has 1 to 8 mutations. A panic is preceded by
-/// the input, in hexadecimal. A packaged crate has no corpus: the mutations then begin with no bytes.
+/// Passes inputs that are made from those in `fuzz/corpus/<target>` to `body`: each has 1 to 8
+/// mutations. A panic is preceded by the input, in hexadecimal. A packaged crate has no corpus: the
+/// mutations then begin with no bytes.
 pub(crate) fn mutate(target: &str, body: impl Fn(&[u8]) + std::panic::RefUnwindSafe) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut paths: Vec<_> = std::fs::read_dir(&folder)

@@ -1,10 +1,10 @@
-//! Replay of stored fuzzer inputs. The crates that have the body of a fuzz target include this file in
-//! their tests, so that plain `cargo test` runs every input that was ever worth keeping.
+//! Replay of stored fuzzer inputs. The crates that have the body of a fuzz target include this file
+//! in their tests, so that plain `cargo test` runs every input that was ever worth keeping.
 
 use std::path::Path;
 
-/// Passes each input in `fuzz/corpus/<target>` to `body`. Prints the path first, so that a panic names
-/// its input. A packaged crate has no corpus: the test says so and passes.
+/// Passes each input in `fuzz/corpus/<target>` to `body`. Prints the path first, so that a panic
+/// names its input. A packaged crate has no corpus: the test says so and passes.
 ///
 /// # Panics
 ///

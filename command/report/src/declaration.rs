@@ -1,8 +1,8 @@
 //! Declarations: the report of an experiment as data.
 //!
 //! An experiment declares its texts, the figures of its rows, its ratios, and published figures to
-//! compare with. [`Declaration::findings`] turns that into [`Findings`], the source of text, JSON and
-//! page.
+//! compare with. [`Declaration::findings`] turns that into [`Findings`], the source of text, JSON
+//! and page.
 
 use serde::Serialize;
 

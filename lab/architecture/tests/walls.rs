@@ -16,8 +16,8 @@ const WALLS: [(&str, &[&str]); 6] = [
     ("lab", &["transport", "rpc", "languages", "files", "command"]),
 ];
 
-/// Dependencies of tests across a wall: the operator's command is tried between hosts, which the lab's
-/// testbed builds. Nothing of it is in the command.
+/// Dependencies of tests across a wall: the operator's command is tried between hosts, which the
+/// lab's testbed builds. Nothing of it is in the command.
 const TESTS: [(&str, &str); 2] =
     [("command/apus", "lab/testbed"), ("command/apus", "lab/workload")];
 

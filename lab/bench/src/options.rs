@@ -14,8 +14,8 @@ pub struct Repetition {
     /// Seconds that count, for each contender in each run: 0.01 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// Number of times everything is repeated, 1 to 1000; results are the median over the runs, the least and the
-    /// greatest
+    /// Number of times everything is repeated, 1 to 1000; results are the median over the runs, the
+    /// least and the greatest
     #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
     /// Seed of everything random: the same seed draws the same messages
@@ -48,11 +48,13 @@ impl Repetition {
 /// The sizes of the messages of a load.
 #[derive(Clone, Debug, PartialEq, Eq, Args, Serialize)]
 pub struct Sizes {
-    /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose lines are
-    /// `SIZE SHARE`, the share of the messages up to that size. No message is empty: streams have no empty ones
+    /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose
+    /// lines are `SIZE SHARE`, the share of the messages up to that size. No message is empty:
+    /// streams have no empty ones
     #[arg(long, value_name = "WORKLOAD", default_value = "w4")]
     pub workload: String,
-    /// Longer messages are cut to this: 1 to 64000000. The kernel module and the published comparisons cut at 1 MB
+    /// Longer messages are cut to this: 1 to 64000000. The kernel module and the published
+    /// comparisons cut at 1 MB
     #[arg(long, value_name = "BYTES", default_value_t = 1_000_000, allow_negative_numbers = true)]
     pub truncate: u32,
 }

@@ -5,7 +5,8 @@
 //! packets and time and returns packets and events. A complete handshake yields a [`Sealer`] and an
 //! [`Opener`] for the peer, which the driver's halves own (`apus_driver::seal`). Handshakes are TLS
 //! 1.3 through the interface that rustls has for QUIC; no cryptography is defined here.
-//! Requirements `SEAL-n` in `docs/spec/sealing.md` and `handshakes.md`; the threat model is in `docs/security.md`.
+//! Requirements `SEAL-n` in `docs/spec/sealing.md` and `handshakes.md`; the threat model is in
+//! `docs/security.md`.
 //!
 //! ```text
 //!   packets of a handshake ──▶ Handshakes ──▶ packets of a handshake

@@ -105,9 +105,9 @@ pub(crate) fn send(
         }
         _ => {
             let count = messages.len() as libc::c_uint;
-            // SAFETY: `OutgoingDatagram` is transparent over `mmsghdr`, and there are `count` of them. The
-            // headers' pointers and lengths come from slices that the messages borrow. The kernel
-            // writes only `msg_len`, which is inside the exclusive slice.
+            // SAFETY: `OutgoingDatagram` is transparent over `mmsghdr`, and there are `count` of
+            // them. The headers' pointers and lengths come from slices that the messages borrow.
+            // The kernel writes only `msg_len`, which is inside the exclusive slice.
             let sent =
                 unsafe { libc::syscall(libc::SYS_sendmmsg, fd, messages.as_mut_ptr(), count, 0) };
             check(sent)

@@ -42,7 +42,8 @@ pub(crate) fn without_kind(profile: Profile, bytes: &[u8]) -> Option<OlderLayout
     (profile == Profile::Kernel && older).then_some(OlderLayout::TypeInByte13)
 }
 
-/// Returns the older layout of a packet whose acks have 12 bytes, as far as it differs from today's.
+/// Returns the older layout of a packet whose acks have 12 bytes, as far as it differs from
+/// today's.
 ///
 /// A DATA packet had the same length then, with the cutoffs' version in the place of today's
 /// retransmit flag and first byte of padding. While its sender has no cutoffs and nothing to

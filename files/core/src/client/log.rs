@@ -20,8 +20,8 @@ const FULL_BYTES: usize = 1 << 20;
 const FULL_RECORDS: usize = 1_000;
 /// A batch is sent when no change was added for this time.
 const QUIET: Duration = Duration::from_millis(5);
-/// A batch with a single empty file is sent when no change was added for this time. Rationale: it is
-/// usually a lock file, and is removed when its owner has read the protected file (see
+/// A batch with a single empty file is sent when no change was added for this time. Rationale: it
+/// is usually a lock file, and is removed when its owner has read the protected file (see
 /// `cancellation.rs`). `git status` takes 4 ms on an idle machine.
 const QUIET_WITH_EMPTY_FILE: Duration = Duration::from_millis(50);
 /// A batch is sent at this age.

@@ -180,14 +180,15 @@ impl Node {
 
     /// Returns whether operations may use the lease, and it is at least `kind`.
     pub(super) fn permits(&self, kind: LeaseKind) -> bool {
-        // A file that this client has closed may still be open elsewhere, so its lease counts as usual.
+        // A file that this client has closed may still be open elsewhere, so its lease counts as
+        // usual.
         let is_removed_directory = self.is_gone && self.is_directory();
         is_removed_directory || (self.lease >= kind && self.recall != Some(RecallStage::Flush))
     }
 
-    /// Adopts the server's attributes after the client's last change. The client's own times of that
-    /// change stay visible while no other client can see the server's: programs that have seen them
-    /// would interpret other times as another change.
+    /// Adopts the server's attributes after the client's last change. The client's own times of
+    /// that change stay visible while no other client can see the server's: programs that have seen
+    /// them would interpret other times as another change.
     pub(super) fn adopt_changed(&mut self, attributes: &Attributes) {
         let own = std::mem::replace(&mut self.attributes, *attributes);
         self.server_times = None;

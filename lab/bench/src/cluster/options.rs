@@ -31,25 +31,29 @@ pub const IDLE: f64 = 0.4;
     mut_arg("poll", |argument| argument.default_value(PollMode::Block.to_string()))
 )]
 pub struct Options {
-    /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose lines are
-    /// `SIZE SHARE`, the share of the messages up to that size. No message is empty: streams have no empty ones
+    /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose
+    /// lines are `SIZE SHARE`, the share of the messages up to that size. No message is empty:
+    /// streams have no empty ones
     #[arg(long, value_name = "WORKLOAD", default_value = "w4")]
     pub workload: String,
-    /// Longer messages are cut to this: 1 to 64000000. The kernel module and the published comparisons cut at 1 MB
+    /// Longer messages are cut to this: 1 to 64000000. The kernel module and the published
+    /// comparisons cut at 1 MB
     #[arg(long, value_name = "BYTES", default_value_t = 1_000_000, allow_negative_numbers = true)]
     pub truncate: u32,
-    /// Share of every link that is busy in each direction with requests and replies, headers included:
-    /// 0.01 to 1
+    /// Share of every link that is busy in each direction with requests and replies, headers
+    /// included: 0.01 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.8, allow_negative_numbers = true)]
     pub load: f64,
-    /// Rate of every link, 1mbit to 100gbit; `auto` tries some, and aims at the one at which the transport that
-    /// needs most leaves the cores of this machine idle for 55 % of the time; 40 % is the least. On hosts of --launch
-    /// ssh and env: the rate that their links have
+    /// Rate of every link, 1mbit to 100gbit; `auto` tries some, and aims at the one at which the
+    /// transport that needs most leaves the cores of this machine idle for 55 % of the time; 40 %
+    /// is the least. On hosts of --launch ssh and env: the rate that their links have
     #[arg(long, value_name = "RATE", default_value_t = Link::Auto, value_parser = parse::<Link>)]
     pub link: Link,
-    /// The transports: `apus`, `apus-sealed` (every packet encrypted and authenticated, with throw-away keys), `apus-apart` (the --processes of a host do not schedule together), `tcp` (one connection between two hosts), `tcp-pool[=N]` (N of them,
-    /// 4 by default), `tcp-per-request` (one for each outstanding request); TCP with another congestion
-    /// control as `tcp:bbr`. `apus+tcp` runs both at the same time, each with half of the load
+    /// The transports: `apus`, `apus-sealed` (every packet encrypted and authenticated, with
+    /// throw-away keys), `apus-apart` (the --processes of a host do not schedule together), `tcp`
+    /// (one connection between two hosts), `tcp-pool[=N]` (N of them, 4 by default),
+    /// `tcp-per-request` (one for each outstanding request); TCP with another congestion control as
+    /// `tcp:bbr`. `apus+tcp` runs both at the same time, each with half of the load
     #[arg(
         long,
         value_name = "NAMES",
@@ -61,17 +65,19 @@ pub struct Options {
     /// Also measure `apus-sealed`
     #[arg(long)]
     pub sealed: bool,
-    /// Maximum outstanding requests per host, 1 to 10000; further requests queue, and their latency includes the
-    /// wait. The `--client-max` of the kernel module's `cp_node`
+    /// Maximum outstanding requests per host, 1 to 10000; further requests queue, and their latency
+    /// includes the wait. The `--client-max` of the kernel module's `cp_node`
     #[arg(long, value_name = "REQUESTS", default_value_t = 200, allow_negative_numbers = true)]
     pub client_max: u32,
-    /// Processes of each host, 1 to 16: each is client and server, at a port of its own, with its share of the requests
-    /// and of --client-max, and with connections of its own to all processes of the other hosts. With several, `apus-apart` is measured beside `apus`
+    /// Processes of each host, 1 to 16: each is client and server, at a port of its own, with its
+    /// share of the requests and of --client-max, and with connections of its own to all processes
+    /// of the other hosts. With several, `apus-apart` is measured beside `apus`
     #[arg(long, value_name = "PROCESSES", default_value_t = 1, allow_negative_numbers = true)]
     pub processes: usize,
-    /// Halfway through each run, kill a process of the first host (SIGKILL). The others stop calling it then; what short
-    /// messages among them suffer before, in the second after and later is reported, and calls to and from the killed process are
-    /// counted apart. For several --processes, runs of 3 seconds or more, and transports of apus alone
+    /// Halfway through each run, kill a process of the first host (SIGKILL). The others stop
+    /// calling it then; what short messages among them suffer before, in the second after and later
+    /// is reported, and calls to and from the killed process are counted apart. For several
+    /// --processes, runs of 3 seconds or more, and transports of apus alone
     #[arg(long)]
     pub kill_one: bool,
     /// Threads that serve in each process: 1 to 64

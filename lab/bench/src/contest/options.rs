@@ -15,23 +15,27 @@ use apus_testbed::error::{Error, require};
 /// The options of a contest.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 pub struct Options {
-    /// Payload bytes of a request: 1 to 64000000. Streams, which are measured beside, have no empty messages
+    /// Payload bytes of a request: 1 to 64000000. Streams, which are measured beside, have no empty
+    /// messages
     #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
     pub size: usize,
     /// Outstanding requests: 1 to 65536
     #[arg(long, value_name = "REQUESTS", default_value_t = 1, allow_negative_numbers = true)]
     pub outstanding: usize,
-    /// Only these contenders, by the names of their rows, with commas between them. On request `apus-untraced` and
-    /// `apus-traced` take part in `rtt` and `rate`: apus with time traces off, and with all RPCs traced
+    /// Only these contenders, by the names of their rows, with commas between them. On request
+    /// `apus-untraced` and `apus-traced` take part in `rtt` and `rate`: apus with time traces off,
+    /// and with all RPCs traced
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[serde(skip)]
     pub only: Vec<String>,
-    /// Also measure what is encrypted: `apus-sealed`, and `tls-tcp`, TLS 1.3 over TCP, with throw-away keys
+    /// Also measure what is encrypted: `apus-sealed`, and `tls-tcp`, TLS 1.3 over TCP, with
+    /// throw-away keys
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sealed: bool,
-    /// Also endpoints with these numbers of shards, with commas between them: 1 to 64 each. --outstanding requests are
-    /// outstanding for each shard. Both sides use all cores, and sleep when there is nothing to do
+    /// Also endpoints with these numbers of shards, with commas between them: 1 to 64 each.
+    /// --outstanding requests are outstanding for each shard. Both sides use all cores, and sleep
+    /// when there is nothing to do
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<usize>,

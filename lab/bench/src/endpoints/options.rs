@@ -10,14 +10,14 @@ use apus_testbed::error::{Error, require};
 
 /// What an endpoint costs: memory, threads, and the time to create it and to call
 ///
-/// One process opens client endpoints one after another, calls one server with each of them in turn over UDP, leaves
-/// all of them alone for --seconds, and calls with each once more. `kb_created` is the memory that the process has
-/// touched per endpoint before any call, `kb_at_rest` after one call of each, `kb_per_shard` the same per shard;
-/// `background_threads` run the loops of all
-/// of them while the application does not; `idle_cpu_percent` is the processor time of the process in the pause, as
-/// part of a core. `server_bytes_per_peer` is the memory that the server has touched for each of them. What a process
-/// has once, whatever the number of its endpoints, does not count. With --shards, a thread for each shard makes these
-/// calls: the server has a peer for each shard.
+/// One process opens client endpoints one after another, calls one server with each of them in turn
+/// over UDP, leaves all of them alone for --seconds, and calls with each once more. `kb_created` is
+/// the memory that the process has touched per endpoint before any call, `kb_at_rest` after one
+/// call of each, `kb_per_shard` the same per shard; `background_threads` run the loops of all of
+/// them while the application does not; `idle_cpu_percent` is the processor time of the process in
+/// the pause, as part of a core. `server_bytes_per_peer` is the memory that the server has touched
+/// for each of them. What a process has once, whatever the number of its endpoints, does not count.
+/// With --shards, a thread for each shard makes these calls: the server has a peer for each shard.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(
     mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),

@@ -11,14 +11,16 @@ use apus_testbed::error::{Error, require};
 
 /// A workload with the processors as the bottleneck: capacity, tails, recovery
 ///
-/// A server and a client in separate processes exchange messages of a published workload over loopback, without shared
-/// memory: first one by one, then as fast as they can with `--outstanding` requests, then at a share of the capacity of
-/// apus, whether or not earlier requests are done. TCP carries the same requests at the same rate. Shown are capacity,
-/// the share of the requests that was completed, the slowdown of short messages, and for apus how much was sent twice
-/// and how much of that needlessly. With `--hold` the outstanding requests are kept for a while, and the worst second
-/// is compared with the median. With `--stall` or `--burst` each run is disturbed once, in its middle, and the time is
-/// measured until the median of short messages is back to 1.5 times that of before. Such a run lasts longer, by up to a
-/// minute, if the spare capacity needs that to drain what has queued.
+/// A server and a client in separate processes exchange messages of a published workload over
+/// loopback, without shared memory: first one by one, then as fast as they can with `--outstanding`
+/// requests, then at a share of the capacity of apus, whether or not earlier requests are done. TCP
+/// carries the same requests at the same rate. Shown are capacity, the share of the requests that
+/// was completed, the slowdown of short messages, and for apus how much was sent twice and how much
+/// of that needlessly. With `--hold` the outstanding requests are kept for a while, and the worst
+/// second is compared with the median. With `--stall` or `--burst` each run is disturbed once, in
+/// its middle, and the time is measured until the median of short messages is back to 1.5 times
+/// that of before. Such a run lasts longer, by up to a minute, if the spare capacity needs that to
+/// drain what has queued.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(
     mut_arg("seconds", |argument| argument.default_value("3")),
@@ -38,8 +40,8 @@ pub struct Options {
     /// Requests per second, instead of a load
     #[arg(long, value_name = "REQUESTS", allow_negative_numbers = true, conflicts_with = "load")]
     pub rate: Option<f64>,
-    /// Requests outstanding while capacity is measured, and connections of `tcp-per-request`: 1 to 10000. Under load, a
-    /// request that finds no free connection waits, and its latency includes the wait
+    /// Requests outstanding while capacity is measured, and connections of `tcp-per-request`: 1 to 10000.
+    /// Under load, a request that finds no free connection waits, and its latency includes the wait
     #[arg(long, value_name = "REQUESTS", default_value_t = 200, allow_negative_numbers = true)]
     pub outstanding: u32,
     /// Also keep the requests outstanding for this time, in whole seconds: 2 to 3600
@@ -48,18 +50,20 @@ pub struct Options {
     /// Stop the server once in each run for this time, like `200ms`: 1ms to 10s
     #[arg(long, value_name = "TIME", value_parser = parse_period, conflicts_with = "burst")]
     pub stall: Option<Duration>,
-    /// Multiply the arrival rate once in each run: a factor of 1 to 100 and a time of 1ms to 10s, like `10x1s`
+    /// Multiply the arrival rate once in each run: a factor of 1 to 100 and a time of 1ms to 10s,
+    /// like `10x1s`
     #[arg(long, value_name = "FACTORxTIME")]
     pub burst: Option<Burst>,
     /// Path of the messages
     #[arg(long, value_enum, default_value_t)]
     pub path: Path,
-    /// Contenders that take part, with commas between them: `apus`, `tcp` (one connection), `tcp-per-request`; all by
-    /// default. Without apus the load is a share of the first one's capacity
+    /// Contenders that take part, with commas between them: `apus`, `tcp` (one connection),
+    /// `tcp-per-request`; all by default. Without apus the load is a share of the first one's
+    /// capacity
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Length and seed of the load. The way to wait is the servers': the load generator never waits, so that no request
-    /// begins late.
+    /// Length and seed of the load. The way to wait is the servers': the load generator never
+    /// waits, so that no request begins late.
     #[command(flatten)]
     pub repetition: Repetition,
 }

@@ -14,17 +14,19 @@ use apus_testbed::error::{Error, require};
 
 /// Processes of one host: shared memory beside unix sockets and TCP
 ///
-/// `apus-local` are endpoints, which take the path through shared memory by themselves when their peer is on the same
-/// host; `apus-local-pair` is the pair of rings below them, without an endpoint. `bare` is a bare exchange of as many cache
-/// lines as a message takes, and its krps that of the pair. `unix` is the faster kind of unix socket, figure by figure in each run: of
-/// `unix-stream` (SOCK_STREAM) and `unix-seqpacket` (SOCK_SEQPACKET), whose packets are as long as a socket's buffer at most. `tcp` is a connection over loopback with TCP_NODELAY, `apus-udp`
-/// endpoints over loopback without shared memory. Sockets carry a length before each message, one send for each, and
-/// readers take what has arrived; but servers of many clients use epoll and answer what is ready in one send. All wait
-/// as --poll says.
+/// `apus-local` are endpoints, which take the path through shared memory by themselves when their
+/// peer is on the same host; `apus-local-pair` is the pair of rings below them, without an
+/// endpoint. `bare` is a bare exchange of as many cache lines as a message takes, and its krps that
+/// of the pair. `unix` is the faster kind of unix socket, figure by figure in each run: of
+/// `unix-stream` (SOCK_STREAM) and `unix-seqpacket` (SOCK_SEQPACKET), whose packets are as long as
+/// a socket's buffer at most. `tcp` is a connection over loopback with TCP_NODELAY, `apus-udp`
+/// endpoints over loopback without shared memory. Sockets carry a length before each message, one
+/// send for each, and readers take what has arrived; but servers of many clients use epoll and
+/// answer what is ready in one send. All wait as --poll says.
 ///
-/// p50 and p99: one request and its echo at a time. krps: with --outstanding of them outstanding. Messages of 64 KiB and
-/// more are large: at most 8 are outstanding, their replies are short, and gbps is what the server receives. Rows and
-/// ratios show the first size, and gbps the largest one.
+/// p50 and p99: one request and its echo at a time. krps: with --outstanding of them outstanding.
+/// Messages of 64 KiB and more are large: at most 8 are outstanding, their replies are short, and
+/// gbps is what the server receives. Rows and ratios show the first size, and gbps the largest one.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(
     mut_arg("seconds", |argument| argument.default_value("0.5")),
@@ -46,12 +48,13 @@ pub struct Options {
     /// Small requests that are outstanding at a time: 1 to 65536
     #[arg(long, value_name = "REQUESTS", default_value_t = 64, allow_negative_numbers = true)]
     pub outstanding: usize,
-    /// Also 1, 2, 4 … up to `WORKERS` workers at a time, each with a connection of its own: a byte written and
-    /// read by the same task, as unix1_processes of will-it-scale does it (kops: writes that were read), and a ping-pong
-    /// of a byte between two tasks; 1 to 1024
+    /// Also 1, 2, 4 … up to `WORKERS` workers at a time, each with a connection of its own: a byte
+    /// written and read by the same task, as unix1_processes of will-it-scale does it (kops: writes
+    /// that were read), and a ping-pong of a byte between two tasks; 1 to 1024
     #[arg(long, value_name = "WORKERS", allow_negative_numbers = true)]
     pub workers: Option<usize>,
-    /// Also 1, 2, 4 … up to `CLIENTS` clients of one server, with --outstanding requests in sum: 1 to 1024
+    /// Also 1, 2, 4 … up to `CLIENTS` clients of one server, with --outstanding requests in sum: 1
+    /// to 1024
     #[arg(long, value_name = "CLIENTS", allow_negative_numbers = true)]
     pub clients: Option<usize>,
     /// Only these contenders, by the names of their rows, with commas between them

@@ -13,12 +13,13 @@ use apus_testbed::error::{Error, require};
 
 /// Open-loop requests from 0.25x to 4x of capacity: goodput and latency
 ///
-/// The server computes for a fixed time on each request; requests are due at random instants (Poisson), whether or
-/// not earlier ones are done. Capacity is what apus completes with a few requests always outstanding. Goodput is what
-/// was answered before the client lost patience. All other requests are counted: refused by
-/// the server, failed, answered too late, or dropped (not answered when the client left). A TCP server (epoll, the same
-/// cost, as many threads and connections) does the same beside it. Finally both have nothing to do for a second at a
-/// time: the processor time of an idle server, and how soon it answers the first request after that.
+/// The server computes for a fixed time on each request; requests are due at random instants
+/// (Poisson), whether or not earlier ones are done. Capacity is what apus completes with a few
+/// requests always outstanding. Goodput is what was answered before the client lost patience. All
+/// other requests are counted: refused by the server, failed, answered too late, or dropped (not
+/// answered when the client left). A TCP server (epoll, the same cost, as many threads and
+/// connections) does the same beside it. Finally both have nothing to do for a second at a time:
+/// the processor time of an idle server, and how soon it answers the first request after that.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(
     mut_arg("seconds", |argument| argument.default_value("0.5")),
@@ -61,8 +62,8 @@ pub struct Options {
     )]
     #[serde(skip)]
     pub loads: Vec<f64>,
-    /// Seconds and runs of each contender at each load. The way to wait is the server's: the load generator never
-    /// waits, so that no request begins late.
+    /// Seconds and runs of each contender at each load. The way to wait is the server's: the load
+    /// generator never waits, so that no request begins late.
     #[command(flatten)]
     #[serde(flatten)]
     pub repetition: Repetition,

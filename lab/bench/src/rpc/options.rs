@@ -12,10 +12,11 @@ use std::time::Duration;
 
 /// Typed services and tonic over apus, beside tonic over HTTP/2 and tarpc
 ///
-/// `call` is a bare call of a tokio endpoint; `service` a method of `#[apus_rpc::service]`; `tonic-apus` and `tonic-http2`
-/// a unary call of one generated client; `tarpc` a method of tarpc over TCP with bincode and TCP_NODELAY. Each echoes
-/// its payload. p50 and p99 are of one call at a time, krps of many outstanding. Contenders take turns in each run; every figure
-/// is a median over the runs, and ratios are computed inside each run.
+/// `call` is a bare call of a tokio endpoint; `service` a method of `#[apus_rpc::service]`;
+/// `tonic-apus` and `tonic-http2` a unary call of one generated client; `tarpc` a method of tarpc
+/// over TCP with bincode and TCP_NODELAY. Each echoes its payload. p50 and p99 are of one call at a
+/// time, krps of many outstanding. Contenders take turns in each run; every figure is a median over
+/// the runs, and ratios are computed inside each run.
 ///
 /// With --hedging: two servers, each of which stalls at random, called without and with hedging.
 #[derive(Clone, Debug, Parser, Serialize)]

@@ -21,9 +21,10 @@ use crate::{document, footprint};
 
 /// apus beside what users would pick instead
 ///
-/// Each peer has a program of its own, written as its project's own best example. All do the same work over the loopback
-/// interface, in processes that are pinned to a core each, in turns; figures are medians over the runs, and ratios are computed
-/// inside each run. Replies are compared with what they must be, byte by byte.
+/// Each peer has a program of its own, written as its project's own best example. All do the same
+/// work over the loopback interface, in processes that are pinned to a core each, in turns; figures
+/// are medians over the runs, and ratios are computed inside each run. Replies are compared with
+/// what they must be, byte by byte.
 #[derive(Clone, Debug, Parser, Serialize)]
 #[command(
     name = "lab/compare/run",
@@ -40,14 +41,15 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[serde(skip)]
     pub(crate) only: Vec<String>,
-    /// Only these works, with commas between them: `rtt-100`, `rtt-1k`, `rtt-10k`, each also with `-spin`, `rate-100`,
-    /// `throughput-500k`; `memory-1`, `memory-100`, `memory-10k` (memory of a server for each of that many clients); `tails-w3`,
-    /// `tails-w4` (slowdown under load between hosts); `build` (dependencies)
+    /// Only these works, with commas between them: `rtt-100`, `rtt-1k`, `rtt-10k`, each also with
+    /// `-spin`, `rate-100`, `throughput-500k`; `memory-1`, `memory-100`, `memory-10k` (memory of a
+    /// server for each of that many clients); `tails-w3`, `tails-w4` (slowdown under load between
+    /// hosts); `build` (dependencies)
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[serde(skip)]
     pub(crate) works: Vec<String>,
-    /// Also measure tails under load, where --only or --works select something else. They need network namespaces: root, or
-    /// users who may create them
+    /// Also measure tails under load, where --only or --works select something else. They need
+    /// network namespaces: root, or users who may create them
     #[arg(long)]
     #[serde(skip)]
     pub(crate) tails: bool,

@@ -124,8 +124,8 @@ fn the_sanitizer_finds_a_buffer_that_is_not_freed() {
     }
     let source =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/echo.c"));
-    // Nothing frees the responses of the event loop any more, and nothing points to them. All endpoints
-    // are freed, so that no thread of theirs has a pointer when the program ends.
+    // Nothing frees the responses of the event loop any more, and nothing points to them. All
+    // endpoints are freed, so that no thread of theirs has a pointer when the program ends.
     let (freed, forgotten) =
         ("apus_buffer_free(response);", "memset(response, 0, sizeof *response);");
     let source = source.unwrap();

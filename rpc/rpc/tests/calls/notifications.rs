@@ -77,8 +77,8 @@ async fn what_cannot_be_sent_is_an_error_and_not_counted() {
     let status = context.scope(notifications.send(&channel, request)).await.unwrap_err();
     assert_eq!(status.code(), Code::DeadlineExceeded, "the deadline is inherited");
     assert_eq!(notifications.counts().sent, 0);
-    // The server receives nothing, so the deadline ends the call. On a busy machine the time may have
-    // passed before the call is made: then the next one counts.
+    // The server receives nothing, so the deadline ends the call. On a busy machine the time may
+    // have passed before the call is made: then the next one counts.
     while notifications.counts().sent == 0 {
         let request = Request::new("test/note", Vec::new()).with_timeout(Duration::from_millis(5));
         let sent = notifications.send(&channel, request).await;

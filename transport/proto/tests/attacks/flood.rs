@@ -46,8 +46,8 @@ fn flood(
     (after.0 - before.0, after.1 - before.1)
 }
 
-/// `apus-lab lab hostile`, attack `unknown`: a server that challenged each of 195,000 clients a second
-/// answered 83 % of honest calls.
+/// `apus-lab lab hostile`, attack `unknown`: a server that challenged each of 195,000 clients a
+/// second answered 83 % of honest calls.
 #[test]
 fn first_contacts_in_many_names_get_few_answers() {
     let mut world = World::new(Config::default());
@@ -78,8 +78,8 @@ fn a_host_leaves_answers_to_others() {
     assert_eq!(world.ended(&[newcomer]), (1, 0));
 }
 
-/// `apus-lab lab hostile`, attack `forged`: packets in the name of a client. Their answers, 55,000 a
-/// second, kept the client itself from its responses: p50 was 129 ms.
+/// `apus-lab lab hostile`, attack `forged`: packets in the name of a client. Their answers, 55,000
+/// a second, kept the client itself from its responses: p50 was 129 ms.
 #[test]
 fn what_is_said_in_a_clients_name_brings_it_few_answers() {
     let mut world = World::new(Config::default());

@@ -1,8 +1,8 @@
 //! Answers for ended raw-IP endpoints of this host (RPC-19), whose servers request acks forever.
 //!
 //! Each raw-IP endpoint has a thread for that, which sleeps: one thread of the host answers, and
-//! the others try once per [`PERIOD`] to take its place (see `ended_ports`). The thread is separate,
-//! so that a flood of such requests takes no time from live endpoints.
+//! the others try once per [`PERIOD`] to take its place (see `ended_ports`). The thread is
+//! separate, so that a flood of such requests takes no time from live endpoints.
 
 use super::ended_ports::EndedPorts;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

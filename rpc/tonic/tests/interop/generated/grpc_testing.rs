@@ -244,7 +244,8 @@ pub mod test_service_server {
         clippy::let_unit_value
     )]
     use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with TestServiceServer.
+    /// Generated trait containing gRPC methods that should be implemented for use with
+    /// TestServiceServer.
     #[async_trait]
     pub trait TestService: std::marker::Send + std::marker::Sync + 'static {
         async fn empty_call(
@@ -738,7 +739,8 @@ pub mod unimplemented_service_server {
         clippy::let_unit_value
     )]
     use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with UnimplementedServiceServer.
+    /// Generated trait containing gRPC methods that should be implemented for use with
+    /// UnimplementedServiceServer.
     #[async_trait]
     pub trait UnimplementedService: std::marker::Send + std::marker::Sync + 'static {
         async fn unimplemented_call(
