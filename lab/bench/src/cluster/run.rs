@@ -23,7 +23,7 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::CpuTicks;
 use apus_testbed::process::Task;
 
-/// The job of a node: here, or in a program of another project ([`external_agent`]).
+/// The job of a node: here, or in a program of another project ([`external_agent`](super::external_agent)).
 pub const JOB: &str = "cluster";
 
 /// Minimum time to wait for replies after the last request was due. Chosen by us: the backlog of a

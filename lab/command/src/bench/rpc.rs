@@ -18,7 +18,7 @@ const PROGRAM: &str = "apus-bench-rpc";
 /// is built by `cargo build --release --workspace`, or by `cargo build --release -p apus-bench`
 /// alone.
 ///
-/// Rows: `call`, a bare call of an endpoint; `service`, a method of #[apus_rpc::service];
+/// Rows: `call`, a bare call of an endpoint; `service`, a method of `#[apus_rpc::service]`;
 /// `tonic-apus` and `tonic-http2`, one generated client over both; `tarpc`. p50 and p99 are of one
 /// call at a time, krps of --outstanding calls. With --hedging: two servers that stall at random,
 /// called without and with hedging. `apus-lab bench rpc -- --help` explains all options.
