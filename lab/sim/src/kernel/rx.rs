@@ -124,16 +124,17 @@ impl Module {
         if rpc.state != State::Incoming {
             return Err(Objection::TooLate);
         }
-        let message =
-            rpc.inc.get_or_insert_with(|| Incoming::new(data.message_length, data.incoming));
+        // A module with grants reads the field as it is: 0 permits no byte.
+        let incoming = if data.is_stripped { 0 } else { data.incoming };
+        let message = rpc.inc.get_or_insert_with(|| Incoming::new(data.message_length, incoming));
         if message.length() != data.message_length {
             return Err(Objection::OtherLength);
         }
-        message.granted = message.granted.max(data.incoming.min(message.length()));
+        message.granted = message.granted.max(incoming.min(message.length()));
         let allowed = self.allowed.get(&key).copied().unwrap_or_default();
-        let beyond = data.offset >= data.incoming.max(allowed);
+        let beyond = data.offset >= incoming.max(allowed);
         let added = message.add(data.offset, payload);
-        if message.length() > data.incoming {
+        if message.length() > incoming {
             self.scheduled.insert(key);
         }
         let complete = message.is_complete();
