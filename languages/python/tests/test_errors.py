@@ -8,7 +8,7 @@ from apus import errors
 
 
 def test_every_status_has_an_exception() -> None:
-    source = Path(__file__).parents[2] / "languages/bindings/src/status.rs"
+    source = Path(__file__).parents[2] / "bindings/src/status.rs"
     names = set(re.findall(r'c"([a-z_]+)"\)', source.read_text()))
     assert len(names) > 30
     # These four are bugs of the package itself.
