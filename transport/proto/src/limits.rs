@@ -32,9 +32,9 @@ pub(crate) const MAX_ID_BLOCKS: usize = 4_096;
 /// 1500 bytes less IPv6 (40), UDP (8) and DATA headers.
 pub(crate) const DEFAULT_PACKET_BYTES: usize = 1_500 - 40 - 8;
 
-/// Smallest packet (header and payload) that a path must carry: IPv6's minimum MTU less its headers
-/// (RFC 8200 section 5).
-pub(crate) const MIN_PACKET_BYTES: usize = 1_280 - 40 - 8;
+/// Smallest packet (header and payload) that a path must carry: IPv6's minimum MTU (RFC 8200
+/// section 5) less the headers of IPv6 (40) and UDP (8), and the tag of a sealed packet (16).
+pub(crate) const MIN_PACKET_BYTES: usize = 1_280 - 40 - 8 - 16;
 
 /// Packets in one burst; one segmentation-offload send of the Linux kernel carries 64.
 pub(crate) const MAX_BURST_PACKETS: usize = 64;

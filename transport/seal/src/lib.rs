@@ -41,7 +41,7 @@ pub use association::{
 pub use cipher::{KeyPair, KeySchedule, PacketCipher, TAG_LEN};
 pub use counters::{Counter, SealCounters};
 pub use failure::{Failure, FoundBy, HandshakeError};
-pub use handshake::{Datagram, Established, Handshakes, Limits, Refusals, SealEvent};
+pub use handshake::{Datagram, Established, Handshakes, Limits, Refusals, SealEvent, ServerAge};
 pub use identity::{Identity, IdentityKind};
 pub use negotiation::{KeyChange, Negotiation, Negotiator};
 pub use number::{MAX_NUMBER, PacketNumbers};

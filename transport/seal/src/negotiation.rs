@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::identity::Identity;
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// New keys, to be used for all later bytes.
 #[derive(Debug)]
@@ -42,6 +43,10 @@ pub trait Negotiation: Send {
     /// [`Failure::Internal`] before the handshake is complete.
     fn session(&self) -> Result<u64, Failure>;
 
+    /// Returns the age of the server when it answered, as it has stated it in an authenticated
+    /// message; `None` at a server, or if it states none.
+    fn server_age(&self) -> Option<Duration>;
+
     /// Returns the identity of the peer, if it is admitted.
     ///
     /// # Errors
@@ -65,12 +70,12 @@ pub trait Negotiator: Send + Sync {
     /// [`Failure::Internal`].
     fn connect(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure>;
 
-    /// Starts a handshake with a client at `peer`.
+    /// Starts a handshake with a client at `peer`, which is told the age of this endpoint.
     ///
     /// # Errors
     ///
     /// [`Failure::Internal`].
-    fn accept(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure>;
+    fn accept(&self, peer: SocketAddr, age: Duration) -> Result<Box<dyn Negotiation>, Failure>;
 
     /// Fills `out` with bytes that no peer can guess.
     fn fill_random(&self, out: &mut [u8]);

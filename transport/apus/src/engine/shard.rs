@@ -134,6 +134,7 @@ impl Shard {
         transport.set_receive_buffer(receive_buffer);
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
+        transport.set_birth(clock.now());
         // If the system refuses it, the endpoint works without shared memory.
         let path =
             local.and_then(|local| Path::open(local_addr, serving, transport.config(), local).ok());

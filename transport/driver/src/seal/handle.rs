@@ -1,9 +1,10 @@
 //! State shared by both halves of a sealed driver, with the operations for other threads.
 
 use super::clock::SealClock;
+use crate::session::{PeerAge, Session};
 use apus_seal::{
     Datagram, HandshakeError, Handshakes, Identity, Limits, Negotiator, Opener, Refusals,
-    SealCounters, SealEvent, Sealer,
+    SealCounters, SealEvent, Sealer, ServerAge,
 };
 use apus_wire::HEADER_LEN;
 use std::collections::VecDeque;
@@ -43,13 +44,20 @@ pub(super) struct SealState {
     /// Changes of the keys for sending.
     pub(super) sealers: VecDeque<(SocketAddr, Change<Sealer>)>,
     pub(super) openers: VecDeque<(SocketAddr, Change<Opener>)>,
-    pub(super) sessions: VecDeque<(SocketAddr, u64)>,
+    pub(super) sessions: VecDeque<NewSession>,
     pub(super) outbox: VecDeque<Datagram>,
     /// READY packets, and the sessions whose keys must seal them.
     pub(super) known: VecDeque<(Datagram, u64)>,
     /// First bytes of packets that were not sent because the handshake with their peer failed.
     pub(super) refused: VecDeque<(SocketAddr, [u8; HEADER_LEN])>,
     next_age_check: Duration,
+}
+
+/// A session that was not passed to the protocol yet.
+pub(super) struct NewSession {
+    peer: SocketAddr,
+    number: u64,
+    server_age: Option<ServerAge>,
 }
 
 /// A change of the keys of a peer.
@@ -195,11 +203,18 @@ impl SealHandle {
     }
 
     /// Returns a session that was not passed to the protocol yet.
-    pub(super) fn take_session(&self) -> Option<(SocketAddr, u64)> {
+    pub(super) fn take_session(&self) -> Option<Session> {
         if !self.for_protocol.load(Ordering::Acquire) {
             return None;
         }
-        self.change(|_, state| state.sessions.pop_front())
+        self.change(|now, state| {
+            let NewSession { peer, number, server_age } = state.sessions.pop_front()?;
+            let age = server_age.map(|stated| PeerAge {
+                age: stated.age,
+                stated_within: now.saturating_sub(stated.asked),
+            });
+            Some(Session { peer, number, age })
+        })
     }
 }
 
@@ -209,7 +224,9 @@ impl SealState {
         while let Some(event) = self.handshakes.poll_event() {
             match event {
                 SealEvent::Established(new) => {
-                    self.sessions.push_back((new.peer, new.sealer.session()));
+                    let (peer, number) = (new.peer, new.sealer.session());
+                    let server_age = new.server_age;
+                    self.sessions.push_back(NewSession { peer, number, server_age });
                     self.sealers.push_back((new.peer, Change::Set(new.sealer)));
                     self.openers.push_back((new.peer, Change::Set(new.opener)));
                 }

@@ -1,7 +1,7 @@
 //! The transmitting half: seals packets while it copies them, and sends the packets of handshakes.
 
 use super::handle::{Change, SealHandle, canonical};
-use crate::{Burst, BurstPacket, TransmitHalf};
+use crate::{Burst, BurstPacket, Session, TransmitHalf};
 use apus_seal::{Datagram, Failure, SealCounters, Sealer, TAG_LEN};
 use apus_wire::{Flags, HEADER_LEN, Header, Kind, SealedHeader};
 use std::collections::HashMap;
@@ -252,7 +252,7 @@ impl TransmitHalf for SealedTransmit {
         }
     }
 
-    fn poll_session(&mut self) -> Option<(SocketAddr, u64)> {
+    fn poll_session(&mut self) -> Option<Session> {
         self.handle.take_session()
     }
 }

@@ -103,6 +103,11 @@ impl Retransmission {
         self.repeats.drain(..excess);
     }
 
+    /// Forgets which bytes were sent again: packets of another size may arrive.
+    pub(super) fn forget_repeats(&mut self) {
+        self.repeats.clear();
+    }
+
     /// The first range that waits.
     pub(super) fn first(&self) -> Option<Range<u32>> {
         self.wanted.first().map(|range| range.start as u32..range.end as u32)

@@ -239,7 +239,7 @@ impl Transport {
         timers.silence.make_room(&mut tables.rpcs);
         outbound.messages.make_room(&tables.rpcs);
         let entry = &mut tables.rpcs[rpc];
-        let message = entry.outgoing.insert(MessageOut::new(payload, unscheduled, to.segment));
+        let message = entry.outgoing.insert(MessageOut::new(payload, unscheduled, to.size.segment()));
         if message.is_sendable() {
             outbound.messages.add(rpc, entry, extent(length as u32));
         }
@@ -282,5 +282,5 @@ fn take_unscheduled(
     let bytes = limit.map_or(usual, |limit| usual.min(limit.max(1)));
     let is_long = length > peer.cutoffs.longest_unscheduled;
     let bytes = if is_long { bytes.min(FIRST_BYTES) } else { bytes };
-    peer.unscheduled.take(bytes.min(length), peer.segment)
+    peer.unscheduled.take(bytes.min(length), peer.size.segment())
 }

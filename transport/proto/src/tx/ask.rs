@@ -1,25 +1,28 @@
 //! Questions to a peer: RESEND for missing bytes, the session challenge.
 
 use super::output::Output;
-use crate::peer::Address;
+use crate::peer::{Address, stated_age};
 use crate::protocol::Protocol;
 use crate::rpc::{RpcKey, Side};
+use crate::time::Instant;
 use apus_wire::{Body, Flags, Header, Resend, UdpFields};
 
 impl Output {
     /// Offers `session` to the client of a request with this header, no state of which is kept
-    /// (AMO-1). `fields` are the header's.
+    /// (AMO-1), and states the age of this endpoint at `now` (AMO-11). `fields` are the header's.
     pub(crate) fn challenge(
         &mut self,
+        now: Instant,
         to: Address,
         header: &Header,
         fields: &UdpFields,
         session: u64,
     ) {
         let claim = UdpFields::claim(fields.incarnation);
+        let age = stated_age(self.outbound.identity.born, now);
         let server = self.outbound.identity.server_fields(Some(session));
         let fields = UdpFields { low_water: claim, ..server };
-        self.answer_as(to, header, fields, Body::NeedAck, Flags::CONFIRM, 0);
+        self.answer_as(to, header, fields, Body::NeedAck, Flags::CONFIRM, age);
     }
 
     /// Asks the client of `rpc` whether it still has the request, all sendable bytes of which have

@@ -7,6 +7,7 @@ use crate::negotiation::{KeyChange, Negotiation, Negotiator};
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Identity and trust of one end of stub handshakes.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ impl StubNegotiator {
         mix(self.state.fetch_add(1, Ordering::Relaxed), 0x5eed)
     }
 
-    fn begin(&self, is_client: bool) -> Box<dyn Negotiation> {
+    fn begin(&self, is_client: bool, age: u64) -> Box<dyn Negotiation> {
         let policy = self.policy;
         let step = if is_client { StubStep::Hello } else { StubStep::AwaitHello };
         Box::new(StubNegotiation {
@@ -56,6 +57,7 @@ impl StubNegotiator {
             ours: self.draw(),
             theirs: 0,
             peer: None,
+            age,
             step,
             input: Vec::new(),
         })
@@ -64,11 +66,11 @@ impl StubNegotiator {
 
 impl Negotiator for StubNegotiator {
     fn connect(&self, _peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
-        Ok(self.begin(true))
+        Ok(self.begin(true, 0))
     }
 
-    fn accept(&self, _peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
-        Ok(self.begin(false))
+    fn accept(&self, _peer: SocketAddr, age: Duration) -> Result<Box<dyn Negotiation>, Failure> {
+        Ok(self.begin(false, u64::try_from(age.as_nanos()).unwrap_or(u64::MAX)))
     }
 
     fn fill_random(&self, out: &mut [u8]) {
@@ -127,6 +129,8 @@ struct StubNegotiation {
     ours: u64,
     theirs: u64,
     peer: Option<u64>,
+    /// Nanoseconds: of this end as server, or as the server has stated it.
+    age: u64,
     step: StubStep,
     input: Vec<u8>,
 }
@@ -195,7 +199,12 @@ impl Negotiation for StubNegotiation {
             self.step = match self.step {
                 StubStep::AwaitServer | StubStep::AwaitHello => {
                     self.theirs = message[0];
-                    if self.is_client { StubStep::AwaitProof } else { StubStep::Answer }
+                    if self.is_client {
+                        self.age = message[2];
+                        StubStep::AwaitProof
+                    } else {
+                        StubStep::Answer
+                    }
                 }
                 StubStep::AwaitProof => {
                     self.check_proof(message)?;
@@ -230,7 +239,7 @@ impl Negotiation for StubNegotiation {
                 Some(self.application_keys())
             }
             StubStep::Answer => {
-                out.extend(self.message(0));
+                out.extend(self.message(self.age));
                 self.step = StubStep::AnswerProof;
                 Some(self.handshake_keys())
             }
@@ -259,6 +268,10 @@ impl Negotiation for StubNegotiation {
     fn session(&self) -> Result<u64, Failure> {
         let (client, server) = self.numbers();
         Ok(StubKeys::session_of_handshake(client, server))
+    }
+
+    fn server_age(&self) -> Option<Duration> {
+        self.is_client.then(|| Duration::from_nanos(self.age))
     }
 
     fn identity(&self) -> Result<Identity, Failure> {

@@ -22,6 +22,7 @@ use rustls::{ClientConfig, HandshakeKind, KeyLog, KeyLogFile, ServerConfig, vers
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The application protocol of the handshake (RFC 7301). Handshakes for other protocols are
 /// refused.
@@ -196,8 +197,11 @@ impl Negotiator for TlsNegotiator {
         Ok(self.begin(peer, connection.into()))
     }
 
-    fn accept(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
-        let connection = ServerConnection::new(self.server.clone(), Version::V1, Vec::new());
+    fn accept(&self, peer: SocketAddr, age: Duration) -> Result<Box<dyn Negotiation>, Failure> {
+        // In EncryptedExtensions, which the server's Finished authenticates.
+        let micros = u64::try_from(age.as_micros()).unwrap_or(u64::MAX);
+        let parameters = micros.to_be_bytes().to_vec();
+        let connection = ServerConnection::new(self.server.clone(), Version::V1, parameters);
         let connection = connection.map_err(|_| Failure::Internal)?;
         Ok(self.begin(peer, connection.into()))
     }
@@ -261,6 +265,12 @@ impl Negotiation for TlsNegotiation {
         let session = u64::from_be_bytes(session);
         // A small value would be taken for a session of an older version (WIRE-33).
         Ok(if session >> 32 == 0 { session | 1 << 47 } else { session })
+    }
+
+    fn server_age(&self) -> Option<Duration> {
+        let Connection::Client(client) = &self.connection else { return None };
+        let micros = client.quic_transport_parameters()?.first_chunk()?;
+        Some(Duration::from_micros(u64::from_be_bytes(*micros)))
     }
 
     fn identity(&self) -> Result<Identity, Failure> {

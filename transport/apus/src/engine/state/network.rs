@@ -5,11 +5,12 @@
 use super::observation::Observation;
 use crate::engine::tracer::Tracer;
 use apus_driver::{
-    Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, ReceiveHalf, TransmitHalf,
+    Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, PeerAge, ReceiveHalf, Session,
+    TransmitHalf,
 };
 use apus_proto::{
-    Address, CommandError, Datagram, Instant, Payload, Profile, Rejected, Transmit, Transport,
-    Unreachable,
+    Address, CommandError, Datagram, Instant, Payload, Profile, Rejected, StatedAge, Transmit,
+    Transport, Unreachable,
 };
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
@@ -173,8 +174,9 @@ impl Network {
     /// were any.
     fn take_sessions(&mut self, now: Instant) -> bool {
         let mut some = false;
-        while let Some((peer, session)) = self.transmit.poll_session() {
-            self.transport.establish_session(now, peer, session);
+        while let Some(Session { peer, number, age }) = self.transmit.poll_session() {
+            let age = age.map(|PeerAge { age, stated_within }| StatedAge { age, stated_within });
+            self.transport.establish_session(now, peer, number, age);
             some = true;
         }
         some

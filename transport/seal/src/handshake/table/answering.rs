@@ -98,7 +98,7 @@ impl Handshakes {
                 return false;
             }
         }
-        let Ok(negotiation) = negotiator.accept(peer) else {
+        let Ok(negotiation) = negotiator.accept(peer, now.saturating_sub(self.born)) else {
             local.counters.count_failure(Failure::Internal);
             return false;
         };
@@ -156,7 +156,7 @@ impl Handshakes {
         if self.clients.get(&peer).is_some_and(|client| !client.is_complete) {
             self.clients.remove(&peer);
         }
-        self.establish((peer, began), identity, (sealer, opener));
+        self.establish((peer, began), identity, (sealer, opener), None);
     }
 
     /// Ends the server's handshake `key` and sends the client the cause.

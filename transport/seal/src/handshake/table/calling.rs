@@ -1,6 +1,6 @@
 //! Handshakes that this endpoint starts: repeats packets, reads answers, and installs the keys.
 
-use super::Handshakes;
+use super::{Handshakes, ServerAge};
 use crate::association::association;
 use crate::failure::{Failure, FoundBy, HandshakeError};
 use crate::handshake::client::{ANSWERED_WAIT, ClientHandshake, REPEATED_WAIT};
@@ -110,6 +110,7 @@ impl Handshakes {
         let began = client.began;
         let negotiation = &client.flight.negotiation;
         let is_resumed = negotiation.is_resumed();
+        let server_age = negotiation.server_age().map(|age| ServerAge { age, asked: began });
         let proved = negotiation.identity().and_then(|it| Ok((it, negotiation.session()?)));
         match proved {
             Ok((identity, session)) => {
@@ -117,7 +118,7 @@ impl Handshakes {
                 counters.handshakes_as_client.add(1);
                 counters.handshakes_resumed.add(u64::from(is_resumed));
                 let keys = association(session, true, keys, schedule, now);
-                self.establish((peer, began), identity, keys);
+                self.establish((peer, began), identity, keys, server_age);
             }
             Err(cause) => self.refuse_as_client(now, peer, cause),
         }

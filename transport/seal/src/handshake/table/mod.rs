@@ -15,7 +15,7 @@ mod rates;
 mod servers;
 
 pub use limits::Limits;
-pub use output::{Datagram, Established, SealEvent};
+pub use output::{Datagram, Established, SealEvent, ServerAge};
 
 use super::client::ClientHandshake;
 use super::cookie::Cookies;
@@ -42,6 +42,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Handshakes {
     local: LocalEnd,
+    /// When this life of the endpoint began.
+    born: Duration,
     /// Handshakes that this endpoint starts, at most one per peer.
     clients: BTreeMap<SocketAddr, ClientHandshake>,
     servers: Servers,
@@ -62,6 +64,7 @@ impl Handshakes {
             clients: BTreeMap::new(),
             servers: Servers::new(cookies, UnknownPeerRate::new(limits.unknown_per_second, now)),
             peers: Peers::new(now),
+            born: now,
             failures: Failures::new(counters.clone(), limits.in_progress),
             no_keys: NoKeyTimes::default(),
             output: Output::default(),
@@ -248,8 +251,11 @@ impl Handshakes {
         (peer, began): (SocketAddr, Duration),
         identity: Identity,
         keys: (Sealer, Opener),
+        server_age: Option<ServerAge>,
     ) {
-        self.peers.establish((peer, began), identity, keys, &mut self.output);
+        let (sealer, opener) = keys;
+        let established = Established { peer, sealer, opener, server_age };
+        self.peers.establish(began, identity, established, &mut self.output);
         self.failures.clear(peer);
     }
 

@@ -1,7 +1,7 @@
 //! Peers with keys: the identity behind each session, and when keys are removed.
 
 use super::output::{Established, Output, SealEvent};
-use crate::association::{Opener, Phases, Sealer};
+use crate::association::Phases;
 use crate::counters::SealCounters;
 use crate::identity::Identity;
 use crate::negotiation::Negotiator;
@@ -97,11 +97,13 @@ impl Peers {
     /// Replaces the peer's keys with those of a handshake that started at this end at `began`.
     pub(super) fn establish(
         &mut self,
-        (peer, began): (SocketAddr, Duration),
+        began: Duration,
         identity: Identity,
-        (sealer, opener): (Sealer, Opener),
+        established: Established,
         output: &mut Output,
     ) {
+        let Established { peer, sealer, .. } = &established;
+        let peer = *peer;
         let before = self.by_address.remove(&peer).map(|known| (known.session, known.identity));
         let entry = Peer {
             session: sealer.session(),
@@ -113,7 +115,6 @@ impl Peers {
             no_key_accepted: None,
         };
         self.by_address.insert(peer, entry);
-        let established = Established { peer, sealer, opener };
         output.events.push_back(SealEvent::Established(Box::new(established)));
     }
 
