@@ -98,6 +98,11 @@ impl From<CallError> for Failure {
             CallError::Failed(error) => error.into(),
             CallError::Rejected(error) => error.into(),
             CallError::Closed(closed) => closed.into(),
+            CallError::Interrupted { .. } => Self {
+                status: Status::DriverFailed,
+                execution: error.execution(),
+                text: error.to_string(),
+            },
             other => Self {
                 status: Status::Other,
                 execution: other.execution(),

@@ -112,6 +112,7 @@ impl From<CallError> for Status {
                 Code::InvalidArgument
             }
             CallError::Rejected(_) => Code::ResourceExhausted,
+            CallError::Interrupted { execution, .. } => code_of(FailureKind::ShutDown, *execution),
             _ => Code::Unavailable,
         };
         let back_pressure = error.is_back_pressure();

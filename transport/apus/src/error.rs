@@ -49,6 +49,15 @@ pub enum CallError {
     /// The endpoint is closed. The request was not sent.
     #[error(transparent)]
     Closed(#[from] Closed),
+    /// The failure of the driver has closed the endpoint during the call.
+    #[error("{why}; {execution}")]
+    Interrupted {
+        /// Why the endpoint is closed.
+        #[source]
+        why: Closed,
+        /// Whether the request may have been executed.
+        execution: Execution,
+    },
 }
 
 impl CallError {
@@ -57,6 +66,7 @@ impl CallError {
     pub const fn execution(&self) -> Execution {
         match self {
             Self::Failed(error) => error.execution,
+            Self::Interrupted { execution, .. } => *execution,
             Self::Rejected(_) | Self::Closed(_) => Execution::NotExecuted,
         }
     }

@@ -209,4 +209,10 @@ pub trait ReceiveHalf: Send + AsFd {
 
     /// Passes each report since the last call to `sink`. Cheap if there is none.
     fn reports(&mut self, sink: &mut dyn FnMut(NetworkReport<'_>));
+
+    /// Returns a sentence for the user about something that the system refuses and the driver has
+    /// replaced, once. The default, `None`, is for drivers without such replacements.
+    fn take_warning(&mut self) -> Option<String> {
+        None
+    }
 }

@@ -6,20 +6,21 @@ use crate::engine::cpu::Cpu;
 use crate::engine::handoff::{MessageKind, RoleState, Sibling};
 use crate::engine::paths::local::Path;
 use crate::engine::paths::receive::Receiver;
-use crate::engine::state::{Backlog, CallTimeout};
+use crate::engine::state::{Backlog, CallTimeout, Response};
 use crate::engine::tracer::Tracer;
 use crate::engine::waiting::{PollMode, Signal};
-use crate::error::Closed;
+use crate::error::{CallError, Closed};
 use crate::overload::{Quotas, Work};
 use crate::security::Sealing;
 use crate::trace::FreezeTriggers;
 use crate::warning;
 use apus_driver::{Capabilities, Driver, DriverCounters};
 use apus_hostgroup::{HostGroup, HostPlace};
-use apus_proto::{Config, Instant, Transport};
+use apus_proto::{Config, FailureKind, Instant, Transport};
 use apus_socket::EndedNeighbours;
 use apus_trace::auto_save::AutoSave;
 use apus_trace::recorder;
+use bytes::Bytes;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
@@ -215,6 +216,18 @@ impl Shard {
                 (self.lock(), since)
             }
         }
+    }
+
+    /// Returns the result of an ended call. If the driver's failure has ended it, that is the cause.
+    pub(crate) fn result_of(&self, response: Response) -> Result<Bytes, CallError> {
+        response.into_result().map_err(|error| {
+            if error.kind == FailureKind::ShutDown
+                && let why @ Closed::Driver(_) = self.lock().closed_error()
+            {
+                return CallError::Interrupted { why, execution: error.execution };
+            }
+            CallError::Failed(error)
+        })
     }
 
     /// Takes the core lock.

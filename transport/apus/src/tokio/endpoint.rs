@@ -99,7 +99,7 @@ impl Endpoint {
         let response = response.ok_or_else(|| shard.lock().closed_error());
         // The call has ended and needs no cancellation.
         guard.call = None;
-        response?.into_result().map_err(CallError::Failed)
+        shard.result_of(response?)
     }
 
     /// Sends a request and returns without waiting for the response: [`Endpoint::recv_completion`]
