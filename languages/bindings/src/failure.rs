@@ -75,6 +75,7 @@ impl From<CommandError> for Failure {
             CommandError::TooLarge { .. } => Status::MessageTooLarge,
             CommandError::ShutDown => Status::Closed,
             CommandError::UnknownRpc => Status::ClientGone,
+            CommandError::NoHost | CommandError::NeedsInterface => Status::AddressUnresolved,
             _ if error.is_back_pressure() => Status::NoRoom,
             _ => Status::Other,
         };

@@ -1,5 +1,6 @@
 //! Errors of endpoints, calls and replies.
 
+use crate::refusal::remedy;
 use apus_proto::{CommandError, ConfigError, Execution, FailureKind, RpcError};
 use std::io;
 use std::net::SocketAddr;
@@ -125,14 +126,14 @@ pub enum BindError {
         source: io::Error,
     },
     /// The UDP socket could not be opened.
-    #[error(transparent)]
+    #[error("{0}{remedy}", remedy = remedy(&.0.source))]
     Open(#[from] apus_socket::OpenError),
     /// The raw IP socket could not be opened, for example because the capability is missing or the
     /// port is in use.
     #[error(transparent)]
     OpenRaw(#[from] apus_socket::RawOpenError),
     /// The system refused a thread, a descriptor or a random seed.
-    #[error("start the engine of {address}: {source}")]
+    #[error("start the engine of {address}: {source}{remedy}", remedy = remedy(source))]
     Start {
         /// The endpoint's address.
         address: SocketAddr,

@@ -83,6 +83,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+pub mod address;
 mod arrival;
 mod builder;
 mod call;
@@ -106,6 +107,7 @@ mod metrics;
 pub mod overload;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
+mod refusal;
 mod request;
 pub mod security;
 #[cfg(feature = "toml")]

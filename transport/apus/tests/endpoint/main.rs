@@ -4,6 +4,7 @@
 mod arrivals;
 mod async_order;
 mod batches;
+mod broken_driver;
 mod calls;
 mod coalescing;
 mod concurrency;

@@ -6,6 +6,7 @@
 
 use crate::engine::shard::Shard;
 use crate::engine::waiting::Descriptors;
+use crate::refusal::Named;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,7 +27,7 @@ impl WatchSet {
     ///
     /// The system grants no descriptor, or no memory.
     pub(crate) fn open(shard: &Shard) -> io::Result<Self> {
-        let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let set = epoll::create(epoll::CreateFlags::CLOEXEC).named("epoll_create")?;
         let mut receiver = shard.receiver();
         let Descriptors { driver, bulk, doorbell } = receiver.descriptors();
         let data = EventData::new_u64(0);

@@ -18,6 +18,7 @@ use crate::engine::waiting::{
     ARRIVAL, CooperativeSpin, Descriptors, PollMode, WakeReasons, readable,
 };
 use crate::error::Closed;
+use crate::refusal::Named;
 use apus_proto::Instant;
 use apus_trace::{Event, recorder};
 use rustix::time::{
@@ -60,7 +61,8 @@ pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
         (driver.try_clone_to_owned()?, owned(bulk)?, owned(doorbell)?)
     };
     let timer =
-        timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC);
+    let timer = timer.named("timerfd_create")?;
     let sources = Sources {
         driver: readable(driver)?,
         bulk: bulk.map(readable).transpose()?,

@@ -5,6 +5,7 @@
 //! before the caller continues: 25 µs of a processor that has just woken itself. Setting a timer
 //! costs a fraction of a microsecond.
 
+use crate::refusal::Named;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -27,7 +28,8 @@ impl Alarm {
     /// The system grants no descriptor.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        Ok(Self { timer: timerfd_create(TimerfdClockId::Monotonic, flags)? })
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags);
+        Ok(Self { timer: timer.named("timerfd_create")? })
     }
 
     /// Sets it to ring after `after`, or as soon as possible if that is zero. Replaces the previous

@@ -1,5 +1,6 @@
 //! Wake-up of the leader while it sleeps in the kernel.
 
+use crate::refusal::Named;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use smallvec::SmallVec;
 use std::io;
@@ -60,8 +61,8 @@ impl Signal {
     ///
     /// The system grants no descriptor.
     pub(crate) fn new() -> io::Result<Self> {
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { event })
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        Ok(Self { event: event.named("eventfd")? })
     }
 
     /// Wakes the sleeper. Can fail only if the counter is full: then the sleeper wakes anyway.
