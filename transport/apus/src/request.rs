@@ -1,5 +1,6 @@
 //! A request at a server, and the right to reply to it.
 
+use crate::client_watch::ClientWatch;
 use crate::engine::core::finish;
 use crate::engine::poll::Room;
 use crate::engine::shard::Shard;
@@ -77,6 +78,37 @@ impl Request {
         let shard = &self.pending.shard;
         let session = shard.lock().transport().session_of_request(*rpc)?;
         shard.sealing().identity(self.from, session)
+    }
+
+    /// Watches the client from now on: the result tells when it does not wait for the reply any
+    /// more, because it has cancelled the call, its deadline has passed, its process has ended, or
+    /// its host does not answer. For work that takes long: a client of this host is known to have
+    /// ended at once; one over the network is asked now and then, and is gone after seconds without
+    /// an answer. In the kernel profile only cancellations are known.
+    ///
+    /// ```no_run
+    /// # fn step() -> Option<u64> { None }
+    /// # fn serve(request: apus::Request) -> Result<(), apus::ReplyError> {
+    /// let client = request.watch_client();
+    /// while let Some(_) = step() {
+    ///     if client.is_gone() {
+    ///         return Ok(());
+    ///     }
+    /// }
+    /// request.reply("done")
+    /// # }
+    /// ```
+    pub fn watch_client(&self) -> ClientWatch {
+        ClientWatch::new(self.pending.shard.lock().watch_client(self.pending.origin))
+    }
+
+    /// Watches the client's process, if the request arrived through shared memory: the result tells
+    /// when the process has ended, also after the reply. `None` over the network, where processes
+    /// are not known.
+    #[must_use]
+    pub fn watch_process(&self) -> Option<ClientWatch> {
+        let pair = self.pending.client()?;
+        Some(ClientWatch::new(self.pending.shard.lock().watch_pair(pair)))
     }
 
     /// Sends the response, which may be empty. Waits for room if a limit of the configuration is

@@ -93,6 +93,13 @@ pub(crate) const MAX_NEED_ACKS: u32 = 16;
 /// that responses arrive no faster than requests leave.
 pub(crate) const FIRST_BYTES: u32 = 128;
 
+/// Timeouts of silence after which the client of a request in service is gone, if it does not answer
+/// either.
+///
+/// Chosen by us: 5 s by default. A client that is stopped for a second, as by the migration of its
+/// virtual machine, must not lose a call that lasts for minutes.
+pub(crate) const CLIENT_GONE_TIMEOUTS: u64 = 5;
+
 /// Longest time between two NEED_ACKs, in nanoseconds.
 pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;
 

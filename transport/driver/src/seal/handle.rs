@@ -55,9 +55,9 @@ pub(super) struct SealState {
 
 /// A session that was not passed to the protocol yet.
 pub(super) struct NewSession {
-    peer: SocketAddr,
-    number: u64,
-    server_age: Option<ServerAge>,
+    pub(super) peer: SocketAddr,
+    pub(super) number: u64,
+    pub(super) server_age: Option<ServerAge>,
 }
 
 /// A change of the keys of a peer.

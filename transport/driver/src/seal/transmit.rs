@@ -1,6 +1,6 @@
 //! The transmitting half: seals packets while it copies them, and sends the packets of handshakes.
 
-use super::handle::{Change, SealHandle, canonical};
+use super::handle::{Change, NewSession, SealHandle, canonical};
 use crate::{Burst, BurstPacket, Session, TransmitHalf};
 use apus_seal::{Datagram, Failure, SealCounters, Sealer, TAG_LEN};
 use apus_wire::{Flags, HEADER_LEN, Header, Kind, SealedHeader};
@@ -179,7 +179,8 @@ impl SealedTransmit {
             // The protocol lost the session: only a new handshake gives both ends another one.
             Some(_) if offers => state.handshakes.forget(to),
             Some(session) if SealedHeader::session(header).is_none() => {
-                state.sessions.push_back((to, session));
+                let again = NewSession { peer: to, number: session, server_age: None };
+                state.sessions.push_back(again);
             }
             // A packet of an earlier session.
             Some(_) => {}

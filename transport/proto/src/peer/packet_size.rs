@@ -76,6 +76,7 @@ impl PacketSize {
     }
 
     /// Whether the path is known to carry no long packets.
+    #[cfg(test)]
     pub(crate) const fn is_narrow(&self) -> bool {
         self.narrow.is_some()
     }

@@ -30,6 +30,10 @@ pub(super) fn on_resend(
     let entry = &mut protocol.tables.rpcs[rpc];
     if !entry.step(RpcStep::Resend) {
         // Either the response does not exist yet, or the request has arrived long ago.
+        if entry.role() == Role::Server {
+            // Its client waits, and need not be asked (RPC-20).
+            protocol.tables.hear_busy(protocol.now, peer, rpc);
+        }
         output.control(protocol, rpc, Body::Busy);
         return Ok(());
     }

@@ -26,12 +26,12 @@ impl Output {
     }
 
     /// Asks the client of `rpc` whether it still has the request, all sendable bytes of which have
-    /// arrived: a RESEND for no bytes, answered by BUSY or RPC_UNKNOWN (TIME-15, BAD-7).
+    /// arrived: a RESEND for no bytes, answered by BUSY or RPC_UNKNOWN (TIME-15, RPC-20, BAD-7).
     pub(crate) fn ask_whether_known(&mut self, protocol: &mut Protocol, rpc: RpcKey) {
         let entry = &mut protocol.tables.rpcs[rpc];
-        let Some(message) = &entry.incoming else { return };
+        let granted = entry.incoming.as_ref().map_or(0, |message| message.granted());
         // Offset and length 0 would mean everything (WIRE-12).
-        let offset = message.granted().max(1);
+        let offset = granted.max(1);
         entry.ask(protocol.now);
         let peer = entry.peer;
         protocol.tables.peers[peer].resends.sent(protocol.now, 0);
