@@ -8,7 +8,6 @@ use crate::engine::shards::Runner;
 use crate::error::BindError;
 use apus_driver::Driver;
 use std::fmt::Debug;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::runtime::Handle;

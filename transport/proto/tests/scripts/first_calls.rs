@@ -128,6 +128,17 @@ fn a_restarted_server() {
     ");
 }
 
+/// AMO-3: a call of which the server cannot have all continues, whoever the server is.
+#[test]
+fn a_restarted_server_and_a_request_that_has_not_left() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        call P 200000
+        P: NEED_ACK c1 +CONFIRM session=500
+    "), @"");
+}
+
 /// AMO-5: a refusal covers the life of the server that sends it. The call's fate in an earlier life
 /// is unknown. (Found by the fuzzer.)
 #[test]

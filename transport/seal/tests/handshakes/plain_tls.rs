@@ -8,6 +8,7 @@ use rustls::quic::{
 };
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::sync::Arc;
+use std::time::Duration;
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
@@ -100,6 +101,7 @@ fn a_plain_server_completes_our_handshake() {
     let (our_keys, their_keys) = negotiate!(ours, theirs);
     agree(&our_keys, &their_keys);
     assert_eq!(ours.identity().unwrap().spiffe_id(), Some("spiffe://test/theirs"));
+    assert_eq!(ours.server_age(), None, "SEAL-18: it states none");
     let label = b"EXPORTER-apus-session";
     let session = exported(|out| theirs.export_keying_material(out, label, None).map(drop));
     assert_eq!(ours.session().unwrap(), session);
@@ -123,8 +125,11 @@ fn a_plain_client_completes_our_handshake() {
     let name = ServerName::try_from("ours.test").unwrap();
     let mut theirs =
         ClientConnection::new(Arc::new(config), Version::V1, name, Vec::new()).unwrap();
-    let mut ours = ours.accept("127.0.0.1:7".parse().unwrap()).unwrap();
+    let mut ours = ours.accept("127.0.0.1:7".parse().unwrap(), Duration::from_micros(7)).unwrap();
     let (our_keys, their_keys) = negotiate!(ours, theirs);
     agree(&our_keys, &their_keys);
     assert_eq!(ours.identity().unwrap().spiffe_id(), Some("spiffe://test/theirs"));
+    // SEAL-18.
+    assert_eq!(theirs.quic_transport_parameters(), Some(&7_u64.to_be_bytes()[..]));
+    assert_eq!(ours.server_age(), None, "a client states none");
 }
