@@ -64,7 +64,7 @@ pub use capabilities::Capabilities;
 pub use packet::{BurstPacket, BurstPackets, PacketPieces};
 pub use paths::Paths;
 pub use report::{NetworkError, NetworkReport};
-pub use session::{PeerAge, Session};
+pub use session::{PeerLife, Session};
 
 use std::io;
 use std::net::SocketAddr;

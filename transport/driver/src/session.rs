@@ -10,15 +10,17 @@ pub struct Session {
     pub peer: SocketAddr,
     /// The number of the session, 48 bits.
     pub number: u64,
-    /// The age of the peer, if it has stated it.
-    pub age: Option<PeerAge>,
+    /// The life of the peer, if it has stated it.
+    pub life: Option<PeerLife>,
 }
 
-/// The age of a peer, as it has stated it.
+/// The present life of a peer, as it has stated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PeerAge {
-    /// The age.
+pub struct PeerLife {
+    /// Its age.
     pub age: Duration,
     /// Time since the statement, at most.
     pub stated_within: Duration,
+    /// Whether the peer's earlier session belonged to another life.
+    pub is_other: bool,
 }

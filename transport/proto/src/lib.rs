@@ -157,7 +157,7 @@ pub use rpc::RpcKey;
 pub use time::Instant;
 pub use timer::TimeoutReason;
 pub use transport::{
-    Call, MessageProgress, RpcInfo, RpcState, SenderInfo, Senders, StatedAge, Transport,
+    Call, MessageProgress, RpcInfo, RpcState, SenderInfo, Senders, StatedLife, Transport,
     Unreachable,
 };
 pub use tx::Transmit;

@@ -5,11 +5,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use apus_driver::{PeerAge, Session};
+use apus_driver::{PeerLife, Session};
 use apus_proto::probe::ProbeFilter;
 use apus_proto::{
     self as proto, CommandError, Datagram, Event, Execution, FailureKind, Instant, RpcError,
-    RpcKey, StatedAge, Transport,
+    RpcKey, StatedLife, Transport,
 };
 use bytes::Bytes;
 
@@ -249,8 +249,12 @@ impl Stack {
     pub(super) fn establish_session(&mut self, now: Nanos, peer: HostId, session: Session) {
         if let Self::Apus(transport, view) = self {
             let peer = view.address_of(peer);
-            let age = session.age.map(|PeerAge { age, stated_within }| StatedAge { age, stated_within });
-            transport.establish_session(Instant::from_nanos(now), peer, session.number, age);
+            let life = session.life.map(|PeerLife { age, stated_within, is_other }| StatedLife {
+                age,
+                stated_within,
+                is_other,
+            });
+            transport.establish_session(Instant::from_nanos(now), peer, session.number, life);
         }
     }
 

@@ -1,10 +1,10 @@
 //! State shared by both halves of a sealed driver, with the operations for other threads.
 
 use super::clock::SealClock;
-use crate::session::{PeerAge, Session};
+use crate::session::{PeerLife, Session};
 use apus_seal::{
     Datagram, HandshakeError, Handshakes, Identity, Limits, Negotiator, Opener, Refusals,
-    SealCounters, SealEvent, Sealer, ServerAge,
+    SealCounters, SealEvent, Sealer, ServerLife,
 };
 use apus_wire::HEADER_LEN;
 use std::collections::VecDeque;
@@ -57,7 +57,7 @@ pub(super) struct SealState {
 pub(super) struct NewSession {
     pub(super) peer: SocketAddr,
     pub(super) number: u64,
-    pub(super) server_age: Option<ServerAge>,
+    pub(super) server_life: Option<ServerLife>,
 }
 
 /// A change of the keys of a peer.
@@ -208,12 +208,13 @@ impl SealHandle {
             return None;
         }
         self.change(|now, state| {
-            let NewSession { peer, number, server_age } = state.sessions.pop_front()?;
-            let age = server_age.map(|stated| PeerAge {
+            let NewSession { peer, number, server_life } = state.sessions.pop_front()?;
+            let life = server_life.map(|stated| PeerLife {
                 age: stated.age,
                 stated_within: now.saturating_sub(stated.asked),
+                is_other: stated.is_other,
             });
-            Some(Session { peer, number, age })
+            Some(Session { peer, number, life })
         })
     }
 }
@@ -225,8 +226,8 @@ impl SealState {
             match event {
                 SealEvent::Established(new) => {
                     let (peer, number) = (new.peer, new.sealer.session());
-                    let server_age = new.server_age;
-                    self.sessions.push_back(NewSession { peer, number, server_age });
+                    let server_life = new.server_life;
+                    self.sessions.push_back(NewSession { peer, number, server_life });
                     self.sealers.push_back((new.peer, Change::Set(new.sealer)));
                     self.openers.push_back((new.peer, Change::Set(new.opener)));
                 }

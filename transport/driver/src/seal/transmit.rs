@@ -179,7 +179,7 @@ impl SealedTransmit {
             // The protocol lost the session: only a new handshake gives both ends another one.
             Some(_) if offers => state.handshakes.forget(to),
             Some(session) if SealedHeader::session(header).is_none() => {
-                let again = NewSession { peer: to, number: session, server_age: None };
+                let again = NewSession { peer: to, number: session, server_life: None };
                 state.sessions.push_back(again);
             }
             // A packet of an earlier session.

@@ -58,8 +58,10 @@ impl Service {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let stop = Arc::new(event.map_err(|error| remove(error.into()))?);
         let stopped = stop.clone();
+        let mut reserve = Reserve::default();
+        reserve.fill(&stop);
         let name = thread::Builder::new().name("apus-live".to_owned());
-        let thread = name.spawn(move || listen(&listener, &stopped)).map_err(remove)?;
+        let thread = name.spawn(move || listen(&listener, &stopped, reserve)).map_err(remove)?;
         Ok(Self { path, pid, stop, thread: Some(thread) })
     }
 }
@@ -79,8 +81,7 @@ impl Drop for Service {
     }
 }
 
-fn listen(listener: &UnixListener, stop: &OwnedFd) {
-    let mut reserve = Reserve::default();
+fn listen(listener: &UnixListener, stop: &OwnedFd, mut reserve: Reserve) {
     loop {
         reserve.fill(stop);
         let mut fds = [PollFd::new(listener, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];

@@ -41,19 +41,23 @@ impl Unreachable {
     }
 }
 
-/// The age of a peer, as it has stated it in a handshake.
+/// The life of a peer, as it has stated it in a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StatedAge {
-    /// The age.
+pub struct StatedLife {
+    /// Its age.
     pub age: Duration,
     /// Time since the statement, at most.
     pub stated_within: Duration,
+    /// Whether the peer's earlier session certainly belonged to another life.
+    pub is_other: bool,
 }
 
-impl StatedAge {
+impl StatedLife {
     fn birth(self, now: Instant) -> Birth {
         let asked = now.as_nanos().saturating_sub(nanos(self.stated_within));
-        Birth::of_age(nanos(self.age), Instant::from_nanos(asked), now)
+        // If it is another life, it need not be told apart by time.
+        let asked = if self.is_other { now } else { Instant::from_nanos(asked) };
+        Birth::of_age(nanos(self.age), asked, now)
     }
 }
 
@@ -80,7 +84,7 @@ impl Transport {
     /// only by both ends, after a handshake that has shown that the peer is at its address and
     /// alive (SEAL-11). It replaces the session challenge (AMO-1): calls that wait for a session
     /// start in it, and RPCs of another session end as if the peer had been restarted (AMO-3,
-    /// AMO-4). If the peer has stated its `age`, calls that it cannot have executed continue
+    /// AMO-4). If the peer has stated its `life`, calls that it cannot have executed continue
     /// (AMO-11).
     ///
     /// Ignored in the kernel profile, which has no sessions, and if there is no room for the peer:
@@ -90,7 +94,7 @@ impl Transport {
         now: Instant,
         peer: Address,
         session: u64,
-        age: Option<StatedAge>,
+        life: Option<StatedLife>,
     ) {
         self.advance(now);
         let profile = self.output.outbound.identity.profile;
@@ -102,7 +106,7 @@ impl Transport {
                 &mut self.output,
                 peer,
                 session,
-                age.map(|stated| stated.birth(now)),
+                life.map(|stated| stated.birth(now)),
             );
         }
     }

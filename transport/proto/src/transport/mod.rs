@@ -13,7 +13,7 @@ mod outputs;
 mod senders;
 
 pub use commands::Call;
-pub use housekeeping::{StatedAge, Unreachable};
+pub use housekeeping::{StatedLife, Unreachable};
 pub use info::{MessageProgress, RpcInfo, RpcState};
 pub use senders::{SenderInfo, Senders};
 

@@ -3,7 +3,7 @@
 use super::cipher::{StubKeys, mix};
 use crate::failure::Failure;
 use crate::identity::{Identity, IdentityKind};
-use crate::negotiation::{KeyChange, Negotiation, Negotiator};
+use crate::negotiation::{KeyChange, Life, Negotiation, Negotiator};
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +48,7 @@ impl StubNegotiator {
         mix(self.state.fetch_add(1, Ordering::Relaxed), 0x5eed)
     }
 
-    fn begin(&self, is_client: bool, age: u64) -> Box<dyn Negotiation> {
+    fn begin(&self, is_client: bool, life: Life) -> Box<dyn Negotiation> {
         let policy = self.policy;
         let step = if is_client { StubStep::Hello } else { StubStep::AwaitHello };
         Box::new(StubNegotiation {
@@ -57,7 +57,7 @@ impl StubNegotiator {
             ours: self.draw(),
             theirs: 0,
             peer: None,
-            age,
+            life: Some(life),
             step,
             input: Vec::new(),
         })
@@ -65,12 +65,12 @@ impl StubNegotiator {
 }
 
 impl Negotiator for StubNegotiator {
-    fn connect(&self, _peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
-        Ok(self.begin(true, 0))
+    fn connect(&self, _peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure> {
+        Ok(self.begin(true, life))
     }
 
-    fn accept(&self, _peer: SocketAddr, age: Duration) -> Result<Box<dyn Negotiation>, Failure> {
-        Ok(self.begin(false, u64::try_from(age.as_nanos()).unwrap_or(u64::MAX)))
+    fn accept(&self, _peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure> {
+        Ok(self.begin(false, life))
     }
 
     fn fill_random(&self, out: &mut [u8]) {
@@ -122,6 +122,10 @@ enum StubStep {
 /// Bytes of each message.
 const MESSAGE: usize = 24;
 
+const fn micros(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
 #[derive(Debug)]
 struct StubNegotiation {
     policy: StubPolicy,
@@ -129,8 +133,8 @@ struct StubNegotiation {
     ours: u64,
     theirs: u64,
     peer: Option<u64>,
-    /// Nanoseconds: of this end as server, or as the server has stated it.
-    age: u64,
+    /// Of this end until it is stated, then of the other one.
+    life: Option<Life>,
     step: StubStep,
     input: Vec<u8>,
 }
@@ -176,6 +180,17 @@ impl StubNegotiation {
         Ok(())
     }
 
+    /// The server's first message: its random number and its life.
+    fn stated(&self) -> [u8; MESSAGE] {
+        let mut message = self.message(0);
+        if let Some(life) = self.life {
+            message[8..16].copy_from_slice(&life.id.to_le_bytes());
+            let age = u64::try_from(life.age.as_micros()).unwrap_or(u64::MAX);
+            message[16..].copy_from_slice(&age.to_le_bytes());
+        }
+        message
+    }
+
     fn proof(&self) -> [u8; MESSAGE] {
         self.message(mix(mix(self.secret(), self.policy.trust), self.policy.name))
     }
@@ -200,7 +215,7 @@ impl Negotiation for StubNegotiation {
                 StubStep::AwaitServer | StubStep::AwaitHello => {
                     self.theirs = message[0];
                     if self.is_client {
-                        self.age = message[2];
+                        self.life = Some(Life { id: message[1], age: micros(message[2]) });
                         StubStep::AwaitProof
                     } else {
                         StubStep::Answer
@@ -239,7 +254,7 @@ impl Negotiation for StubNegotiation {
                 Some(self.application_keys())
             }
             StubStep::Answer => {
-                out.extend(self.message(self.age));
+                out.extend(self.stated());
                 self.step = StubStep::AnswerProof;
                 Some(self.handshake_keys())
             }
@@ -270,8 +285,9 @@ impl Negotiation for StubNegotiation {
         Ok(StubKeys::session_of_handshake(client, server))
     }
 
-    fn server_age(&self) -> Option<Duration> {
-        self.is_client.then(|| Duration::from_nanos(self.age))
+    fn peer_life(&self) -> Option<Life> {
+        // Only the server states its life here.
+        self.life.filter(|_| self.is_client)
     }
 
     fn identity(&self) -> Result<Identity, Failure> {

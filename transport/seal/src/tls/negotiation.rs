@@ -7,7 +7,7 @@ use super::trust::Trust;
 use super::verifier::{CertificateVerifier, KeyVerifier, cause_of};
 use crate::failure::Failure;
 use crate::identity::{Identity, IdentityKind};
-use crate::negotiation::{KeyChange, Negotiation, Negotiator};
+use crate::negotiation::{KeyChange, Life, Negotiation, Negotiator};
 use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
@@ -22,7 +22,6 @@ use rustls::{ClientConfig, HandshakeKind, KeyLog, KeyLogFile, ServerConfig, vers
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// The application protocol of the handshake (RFC 7301). Handshakes for other protocols are
 /// refused.
@@ -190,18 +189,19 @@ fn key_log() -> Arc<dyn KeyLog> {
 }
 
 impl Negotiator for TlsNegotiator {
-    fn connect(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
+    fn connect(&self, peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure> {
         let name = ServerName::IpAddress(peer.ip().to_canonical().into());
-        let connection = ClientConnection::new(self.client.clone(), Version::V1, name, Vec::new());
+        // In the ClientHello, which the transcript authenticates.
+        let stated = life.to_bytes().to_vec();
+        let connection = ClientConnection::new(self.client.clone(), Version::V1, name, stated);
         let connection = connection.map_err(|_| Failure::Internal)?;
         Ok(self.begin(peer, connection.into()))
     }
 
-    fn accept(&self, peer: SocketAddr, age: Duration) -> Result<Box<dyn Negotiation>, Failure> {
+    fn accept(&self, peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure> {
         // In EncryptedExtensions, which the server's Finished authenticates.
-        let micros = u64::try_from(age.as_micros()).unwrap_or(u64::MAX);
-        let parameters = micros.to_be_bytes().to_vec();
-        let connection = ServerConnection::new(self.server.clone(), Version::V1, parameters);
+        let stated = life.to_bytes().to_vec();
+        let connection = ServerConnection::new(self.server.clone(), Version::V1, stated);
         let connection = connection.map_err(|_| Failure::Internal)?;
         Ok(self.begin(peer, connection.into()))
     }
@@ -267,10 +267,8 @@ impl Negotiation for TlsNegotiation {
         Ok(if session >> 32 == 0 { session | 1 << 47 } else { session })
     }
 
-    fn server_age(&self) -> Option<Duration> {
-        let Connection::Client(client) = &self.connection else { return None };
-        let micros = client.quic_transport_parameters()?.first_chunk()?;
-        Some(Duration::from_micros(u64::from_be_bytes(*micros)))
+    fn peer_life(&self) -> Option<Life> {
+        self.connection.quic_transport_parameters().and_then(Life::parse)
     }
 
     fn identity(&self) -> Result<Identity, Failure> {

@@ -5,6 +5,7 @@ mod certificates;
 mod crossing;
 mod failures;
 mod identities;
+mod lives;
 mod load;
 mod network;
 mod plain_tls;

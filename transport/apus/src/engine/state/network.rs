@@ -5,11 +5,11 @@
 use super::observation::Observation;
 use crate::engine::tracer::Tracer;
 use apus_driver::{
-    Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, PeerAge, ReceiveHalf, Session,
+    Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, PeerLife, ReceiveHalf, Session,
     TransmitHalf,
 };
 use apus_proto::{
-    Address, CommandError, Datagram, Instant, Payload, Profile, Rejected, StatedAge, Transmit,
+    Address, CommandError, Datagram, Instant, Payload, Profile, Rejected, StatedLife, Transmit,
     Transport, Unreachable,
 };
 use apus_trace::clock::ticks;
@@ -174,9 +174,13 @@ impl Network {
     /// were any.
     fn take_sessions(&mut self, now: Instant) -> bool {
         let mut some = false;
-        while let Some(Session { peer, number, age }) = self.transmit.poll_session() {
-            let age = age.map(|PeerAge { age, stated_within }| StatedAge { age, stated_within });
-            self.transport.establish_session(now, peer, number, age);
+        while let Some(Session { peer, number, life }) = self.transmit.poll_session() {
+            let life = life.map(|PeerLife { age, stated_within, is_other }| StatedLife {
+                age,
+                stated_within,
+                is_other,
+            });
+            self.transport.establish_session(now, peer, number, life);
             some = true;
         }
         some

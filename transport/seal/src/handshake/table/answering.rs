@@ -2,6 +2,7 @@
 
 use super::Handshakes;
 use super::output::{Datagram, SealEvent};
+use super::peers::PeerLife;
 use super::servers::{CompleteHandshake, Key};
 use crate::association::{Sealer, association};
 use crate::cipher::TAG_LEN;
@@ -69,6 +70,7 @@ impl Handshakes {
         hello: &Hello<'_>,
     ) -> bool {
         let (peer, id) = key;
+        let life = self.life(now);
         let Self { local, servers, output, .. } = self;
         let (ports, limits, negotiator) = (local.ports_to(peer), local.limits, &*local.negotiator);
         let under_load = servers.in_progress.len() >= limits.cookies_from;
@@ -98,7 +100,7 @@ impl Handshakes {
                 return false;
             }
         }
-        let Ok(negotiation) = negotiator.accept(peer, now.saturating_sub(self.born)) else {
+        let Ok(negotiation) = negotiator.accept(peer, life) else {
             local.counters.count_failure(Failure::Internal);
             return false;
         };
@@ -139,6 +141,7 @@ impl Handshakes {
         }
         let negotiation = &server.flight.negotiation;
         let is_resumed = negotiation.is_resumed();
+        let life = PeerLife::OfClient(negotiation.peer_life());
         let proved = negotiation.identity().and_then(|it| Ok((it, negotiation.session()?)));
         let (from, tickets) = (server.from, std::mem::take(&mut server.flight.tickets));
         let (identity, session) = match proved {
@@ -156,7 +159,7 @@ impl Handshakes {
         if self.clients.get(&peer).is_some_and(|client| !client.is_complete) {
             self.clients.remove(&peer);
         }
-        self.establish((peer, began), identity, (sealer, opener), None);
+        self.establish((peer, began), identity, (sealer, opener), life);
     }
 
     /// Ends the server's handshake `key` and sends the client the cause.
