@@ -112,6 +112,9 @@ mod tests {
         let address = Address::parse_remote("[::1]:4000").unwrap();
         assert_eq!(address.resolve().unwrap(), ["[::1]:4000".parse().unwrap()]);
         let address = Address::parse_local("[fe80::1%lo]:4000").unwrap();
-        assert_eq!(address.resolve().unwrap(), [apus::address::parse("[fe80::1%lo]:4000").unwrap()]);
+        assert_eq!(
+            address.resolve().unwrap(),
+            [apus::address::parse("[fe80::1%lo]:4000").unwrap()]
+        );
     }
 }

@@ -35,7 +35,9 @@ pub(crate) fn remedy(error: &io::Error) -> String {
                  {PER_ENDPOINT} and one or more for each process of this host that it talks to"
             )
         }
-        Some(Errno::NFILE) => "; the table of files of this host is full (`sysctl fs.file-max`)".into(),
+        Some(Errno::NFILE) => {
+            "; the table of files of this host is full (`sysctl fs.file-max`)".into()
+        }
         _ => String::new(),
     }
 }

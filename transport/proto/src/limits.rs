@@ -93,8 +93,8 @@ pub(crate) const MAX_NEED_ACKS: u32 = 16;
 /// that responses arrive no faster than requests leave.
 pub(crate) const FIRST_BYTES: u32 = 128;
 
-/// Timeouts of silence after which the client of a request in service is gone, if it does not answer
-/// either.
+/// Timeouts of silence after which the client of a request in service is gone, if it does not
+/// answer either.
 ///
 /// Chosen by us: 5 s by default. A client that is stopped for a second, as by the migration of its
 /// virtual machine, must not lose a call that lasts for minutes.

@@ -8,8 +8,8 @@
 //!
 //! - **FALLBACK-1** A call counts as refused only if the simpler call worked in its place: an error
 //!   of a destination, or of the socket, is also one of the simpler call.
-//! - **FALLBACK-2** Errors that a packet may cause as well count only [`DOUBTS`] times in a row: one
-//!   packet may meet a full table of connections, and the next one not.
+//! - **FALLBACK-2** Errors that a packet may cause as well count only [`DOUBTS`] times in a row:
+//!   one packet may meet a full table of connections, and the next one not.
 
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicI32, Ordering};

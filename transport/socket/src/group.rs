@@ -94,8 +94,8 @@ impl Flow {
 pub(crate) enum SendMode {
     /// In one send, if the system supports it.
     Merged,
-    /// One by one, because the merged send was refused with the error `cause`. `refused` records that
-    /// a single packet was refused as well.
+    /// One by one, because the merged send was refused with the error `cause`. `refused` records
+    /// that a single packet was refused as well.
     OneByOne { refused: bool, cause: Errno },
 }
 

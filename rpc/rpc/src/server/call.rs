@@ -157,8 +157,8 @@ fn admit<'a>(
 }
 
 impl Admitted {
-    /// Waits for a pending handler, up to the deadline, and answers. A client that does not wait any
-    /// more ends the handler.
+    /// Waits for a pending handler, up to the deadline, and answers. A client that does not wait
+    /// any more ends the handler.
     async fn finish(self, mut handled: BoxFuture<Result<Response, Status>>) {
         let gone = self.pending.client_gone();
         let handled = std::future::poll_fn(|cx| poll_no_panic(&mut handled, cx));

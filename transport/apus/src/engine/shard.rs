@@ -218,7 +218,8 @@ impl Shard {
         }
     }
 
-    /// Returns the result of an ended call. If the driver's failure has ended it, that is the cause.
+    /// Returns the result of an ended call. If the driver's failure has ended it, that is the
+    /// cause.
     pub(crate) fn result_of(&self, response: Response) -> Result<Bytes, CallError> {
         response.into_result().map_err(|error| {
             if error.kind == FailureKind::ShutDown

@@ -1,6 +1,7 @@
 //! The blocking endpoint, over a network in memory and over UDP.
 
 #[cfg(feature = "tokio")]
+mod addresses;
 mod arrivals;
 mod async_order;
 mod batches;

@@ -9,7 +9,8 @@ use crate::namespace::Namespace;
 use apus::{Endpoint, EndpointBuilder};
 use std::net::SocketAddr;
 
-const CHECK: &str = "ip link add a type veth peer name b && ip rule add pref 50 ipproto icmp prohibit";
+const CHECK: &str =
+    "ip link add a type veth peer name b && ip rule add pref 50 ipproto icmp prohibit";
 const NAME: &str = "mtu_hole::long_messages_pass_a_path_that_drops_long_packets";
 
 /// The address of the server.

@@ -110,8 +110,8 @@ pub(crate) fn interval(protocol: &Protocol, peer: PeerId) -> u64 {
 }
 
 /// Returns whether a report about `port` of its peer concerns this RPC: calls, responses that the
-/// client may not have, and requests in service whose client is watched (RPC-20). Other requests end
-/// by other timers.
+/// client may not have, and requests in service whose client is watched (RPC-20). Other requests
+/// end by other timers.
 fn concerns(entry: &Rpc, port: Option<u16>) -> bool {
     let waits = match entry.state() {
         SideState::Client(_) | SideState::Server(ServerState::Outgoing) => true,

@@ -193,8 +193,8 @@ impl MessageOut {
         self.granted = self.granted.max(offset.min(self.extent()));
     }
 
-    /// Changes the size of packets that have not left yet. Bytes whose longer packets did not arrive
-    /// may all be sent again.
+    /// Changes the size of packets that have not left yet. Bytes whose longer packets did not
+    /// arrive may all be sent again.
     #[inline(always)]
     pub(crate) fn set_segment(&mut self, segment: u32) {
         if segment != self.segment {

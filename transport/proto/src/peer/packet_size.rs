@@ -4,13 +4,15 @@
 //! next link carries less must report that, but the report may be filtered: long packets then
 //! vanish, and short ones arrive (a black hole, RFC 2923 section 2.1). Losses of long packets are
 //! therefore counted per round of retransmission, and after [`ROUNDS`] rounds without any long
-//! packet that arrived, the peer gets packets of the smallest size that every path carries (SEND-16).
+//! packet that arrived, the peer gets packets of the smallest size that every path carries
+//! (SEND-16).
 //!
 //! # Invariants
 //!
 //! - **SIZE-1** `segment` is the reported size, or the smallest one while the path is narrow.
-//! - **SIZE-2** A path becomes narrow only after [`ROUNDS`] losses of long packets, each of a packet
-//!   that left after the loss before it was noticed; one long packet that arrives clears the count.
+//! - **SIZE-2** A path becomes narrow only after [`ROUNDS`] losses of long packets, each of a
+//!   packet that left after the loss before it was noticed; one long packet that arrives clears the
+//!   count.
 //! - **SIZE-3** A narrow path is tried with long packets again: after [`RAISE_AFTER`], when the
 //!   driver reports another size, and at once if short packets are lost like long ones.
 

@@ -18,9 +18,7 @@ use super::{
     UnprovenAnswers,
 };
 use crate::config::Config;
-use crate::limits::{
-    HOSTS_PER_EVICTION, PEER_SCAN_INTERVAL, PEERS_PER_EVICTION, PEERS_PER_SCAN,
-};
+use crate::limits::{HOSTS_PER_EVICTION, PEER_SCAN_INTERVAL, PEERS_PER_EVICTION, PEERS_PER_SCAN};
 use crate::secret::{Purpose, Secret};
 use crate::time::Instant;
 use apus_wire::Profile;

@@ -218,7 +218,8 @@ pub(super) fn peer_restarted(
 
 /// The birth of the server that answers packets of the call `rpc` with this offer (AMO-11).
 fn birth_of(protocol: &Protocol, rpc: RpcKey, header: &Header) -> Option<Birth> {
-    let request = protocol.tables.rpcs[rpc].outgoing.as_ref().filter(|request| request.sent() > 0)?;
+    let request =
+        protocol.tables.rpcs[rpc].outgoing.as_ref().filter(|request| request.sent() > 0)?;
     Birth::of_stated(header.sequence, request.first_sent, protocol.now)
 }
 

@@ -7,8 +7,8 @@ use crate::timer::InFlight;
 use crate::tx::Output;
 use std::ops::Range;
 
-/// Marks `range` of the outgoing message of `rpc` to be sent again at `level`, as far as it was sent
-/// and is not in flight (SEND-7). Returns whether any bytes of it wait to be sent again.
+/// Marks `range` of the outgoing message of `rpc` to be sent again at `level`, as far as it was
+/// sent and is not in flight (SEND-7). Returns whether any bytes of it wait to be sent again.
 ///
 /// If long packets are lost round after round, packets become short, and the whole range leaves in
 /// them (SEND-16).

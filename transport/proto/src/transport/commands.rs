@@ -142,8 +142,8 @@ impl Transport {
     }
 
     /// Watches the client of a request that the application has: it is asked from now on whether it
-    /// still waits, and [`crate::Event::ClientGone`] follows if it does not (RPC-20). Returns `false`
-    /// if the request has ended. In the kernel profile, clients are not asked.
+    /// still waits, and [`crate::Event::ClientGone`] follows if it does not (RPC-20). Returns
+    /// `false` if the request has ended. In the kernel profile, clients are not asked.
     pub fn watch_client(&mut self, now: Instant, rpc: RpcKey) -> bool {
         self.advance(now);
         let Protocol { tables, timers, .. } = &mut self.protocol;
@@ -254,7 +254,8 @@ impl Transport {
         timers.silence.make_room(&mut tables.rpcs);
         outbound.messages.make_room(&tables.rpcs);
         let entry = &mut tables.rpcs[rpc];
-        let message = entry.outgoing.insert(MessageOut::new(payload, unscheduled, to.size.segment()));
+        let message =
+            entry.outgoing.insert(MessageOut::new(payload, unscheduled, to.size.segment()));
         if message.is_sendable() {
             outbound.messages.add(rpc, entry, extent(length as u32));
         }

@@ -9,9 +9,7 @@ use crate::peer::{Address, Birth, Peer, peer_address};
 use crate::rpc::{RpcKey, ServerState, SideState};
 use crate::rx::establish_session;
 use crate::time::{Instant, nanos};
-use apus_wire::{
-    Body, Header, Kind, Packet, Profile, Refusal, Role, SenderId, UdpFields,
-};
+use apus_wire::{Body, Header, Kind, Packet, Profile, Refusal, Role, SenderId, UdpFields};
 use std::time::Duration;
 
 /// A report of the system, or of an ICMP packet, about a peer.

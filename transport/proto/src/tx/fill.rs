@@ -239,8 +239,7 @@ impl<'a> Filler<'a> {
         // other ports.
         let is_sprayable = is_granted && message.is_sprayable && !message.resent;
         // A path may drop long datagrams, so bytes that were lost leave in one of their own.
-        let mut coalesce =
-            if is_last && !retransmit { peer.longest_shared_datagram() } else { 0 };
+        let mut coalesce = if is_last && !retransmit { peer.longest_shared_datagram() } else { 0 };
         // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
         // range.
         let asked = if retransmit { cut.range.end } else { 0 };

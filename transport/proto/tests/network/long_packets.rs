@@ -18,7 +18,8 @@ fn narrowed(world: &World, host: usize) -> u64 {
     world.hosts[host].transport.metrics().recovery.paths_narrowed
 }
 
-/// Host `from` calls the other one with `bytes`, and the response (as long) arrives within `millis`.
+/// Host `from` calls the other one with `bytes`, and the response (as long) arrives within
+/// `millis`.
 fn exchange(world: &mut World, from: usize, bytes: usize, millis: u64) {
     let before = world.responded();
     // Every fourth response is empty.

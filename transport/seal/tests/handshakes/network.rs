@@ -1,6 +1,8 @@
 //! Two endpoints, and a network that a test can disturb.
 
-use apus_seal::{Datagram, Handshakes, Limits, Negotiator, OpenError, Opener, SealEvent, Sealer, ServerLife};
+use apus_seal::{
+    Datagram, Handshakes, Limits, Negotiator, OpenError, Opener, SealEvent, Sealer, ServerLife,
+};
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -127,11 +127,13 @@ fn narrow_path(peer: SocketAddr, is_delivered: bool) -> Finding {
     };
     finding.fix([
         format!("tracepath -n {}  # finds the link with the small MTU", peer.ip()),
-        "ip link set dev DEVICE mtu 1500  # at its ends; or let ICMP \"fragmentation needed\" pass".to_owned(),
+        "ip link set dev DEVICE mtu 1500  # at its ends; or let ICMP \"fragmentation needed\" pass"
+            .to_owned(),
     ])
 }
 
-/// Checks the traffic class of the service's response to an unknown client.fn return_class(peer: SocketAddr) -> Finding {
+/// Checks the traffic class of the service's response to an unknown client.
+fn return_class(peer: SocketAddr) -> Finding {
     const CHECK: &str = "path-priorities";
     match class_of_answer(peer) {
         Some(0) => Finding::warning(CHECK, "responses have no priority: traffic class 0x00")

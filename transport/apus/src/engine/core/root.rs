@@ -5,8 +5,8 @@ use crate::engine::cpu::{Cpu, CpuPart};
 use crate::engine::handoff::{ByKind, WakeList};
 use crate::engine::paths::local::{LocalContext, LocalState, Path};
 use crate::engine::state::{
-    Backlog, CallTimeout, Calls, ClientWatches, CorkState, Delivery, DrainWaiters, Inbox, Network, Observation,
-    PassQuota, Polling, RoomWaiters, Time,
+    Backlog, CallTimeout, Calls, ClientWatches, CorkState, Delivery, DrainWaiters, Inbox, Network,
+    Observation, PassQuota, Polling, RoomWaiters, Time,
 };
 use crate::engine::tracer::Tracer;
 use crate::error::Closed;

@@ -109,9 +109,9 @@ impl ClientWatches {
 
     /// A pair has ended, and with it all requests of its client.
     pub(crate) fn pair_ended(&mut self, pair: u64) {
-        self.end_where(|watched| {
-            matches!(watched, Watched::Pair(of) | Watched::Local(of, _) if *of == pair)
-        });
+        self.end_where(
+            |watched| matches!(watched, Watched::Pair(of) | Watched::Local(of, _) if *of == pair),
+        );
     }
 
     /// The endpoint is closed.
