@@ -5,7 +5,7 @@ use crate::held_locks::HeldLock;
 use crate::wire::{Ino, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest};
 
 use super::table::Locks;
-use super::unsettled::Step;
+use super::unsettled::SettlingStep;
 use crate::client::interface::effect::{Clock, OpToken};
 use crate::client::link::Link;
 use crate::client::link::calls::{Purpose, backoff};
@@ -129,13 +129,13 @@ fn carry_out(
     waiting: &mut Waiting,
     clock: &Clock,
     (ino, owner): (Ino, LockOwner),
-    mut step: Step,
+    mut step: SettlingStep,
 ) {
     loop {
         match step {
-            Step::Wait => return,
-            Step::Settled => return waiting.wake_for(Event::Locks),
-            Step::Restore(kind, range) => {
+            SettlingStep::Wait => return,
+            SettlingStep::Settled => return waiting.wake_for(Event::Locks),
+            SettlingStep::Restore(kind, range) => {
                 if let Some(node) = cache.get(ino) {
                     let file = node.handle;
                     let lock = Lock { file, owner, kind, range, wait: false, reclaim: false };

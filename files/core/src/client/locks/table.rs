@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::held_locks::{HeldLock, replace};
 use crate::wire::{Ino, LockKind, LockOwner, LockRange};
 
-use super::unsettled::{Step, Unsettled};
+use super::unsettled::{SettlingStep, Unsettled};
 
 /// All bytes of a file.
 pub(in crate::client) const WHOLE: LockRange = LockRange { start: 0, end: u64::MAX };
@@ -51,17 +51,17 @@ impl Locks {
     }
 
     /// Starts to restore an owner's locks: see [`Unsettled::settle`].
-    pub(in crate::client) fn settle(&mut self, ino: Ino, owner: LockOwner) -> Step {
+    pub(in crate::client) fn settle(&mut self, ino: Ino, owner: LockOwner) -> SettlingStep {
         self.unsettled.settle(ino, owner, on_file(&self.held, ino))
     }
 
     /// Returns the next part to restore: see [`Unsettled::next_part`].
-    pub(in crate::client) fn next_part(&mut self, ino: Ino, owner: LockOwner) -> Step {
+    pub(in crate::client) fn next_part(&mut self, ino: Ino, owner: LockOwner) -> SettlingStep {
         self.unsettled.next_part(ino, owner, on_file(&self.held, ino))
     }
 
     /// Ends a restoration: see [`Unsettled::stop_restoring`].
-    pub(in crate::client) fn stop_restoring(&mut self, ino: Ino, owner: LockOwner) -> Step {
+    pub(in crate::client) fn stop_restoring(&mut self, ino: Ino, owner: LockOwner) -> SettlingStep {
         self.unsettled.stop_restoring(ino, owner, on_file(&self.held, ino))
     }
 

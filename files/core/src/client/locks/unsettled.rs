@@ -33,7 +33,7 @@ struct Restoring {
 
 /// The next step in settling the locks of an owner on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::client) enum Step {
+pub(in crate::client) enum SettlingStep {
     /// Requests are outstanding.
     Wait,
     /// The server must restore a lock of this kind on this range.
@@ -101,16 +101,16 @@ impl Unsettled {
     }
 
     /// Starts to restore an owner's locks, once all requests are answered and no range is being
-    /// restored. Returns [`Step::Settled`] and forgets the owner when no range is in doubt.
+    /// restored. Returns [`SettlingStep::Settled`] and forgets the owner when no range is in doubt.
     pub(in crate::client) fn settle(
         &mut self,
         ino: Ino,
         owner: LockOwner,
         held: &[HeldLock<LockOwner>],
-    ) -> Step {
-        let Some(settling) = self.owners.get_mut(&(ino, owner)) else { return Step::Wait };
+    ) -> SettlingStep {
+        let Some(settling) = self.owners.get_mut(&(ino, owner)) else { return SettlingStep::Wait };
         if !settling.unanswered.is_empty() || settling.restoring.is_some() {
-            return Step::Wait;
+            return SettlingStep::Wait;
         }
         if let Some(range) = settling.doubtful.take() {
             settling.restoring = Some(Restoring { range, rest: Vec::new() });
@@ -118,7 +118,7 @@ impl Unsettled {
             return self.next_part(ino, owner, held);
         }
         self.owners.remove(&(ino, owner));
-        Step::Settled
+        SettlingStep::Settled
     }
 
     /// Updates the parts to restore to the locks that an owner holds now.
@@ -142,10 +142,10 @@ impl Unsettled {
         ino: Ino,
         owner: LockOwner,
         held: &[HeldLock<LockOwner>],
-    ) -> Step {
-        let Some(settling) = self.owners.get_mut(&(ino, owner)) else { return Step::Wait };
+    ) -> SettlingStep {
+        let Some(settling) = self.owners.get_mut(&(ino, owner)) else { return SettlingStep::Wait };
         match settling.restoring.as_mut().and_then(|restoring| restoring.rest.pop()) {
-            Some((kind, range)) => Step::Restore(kind, range),
+            Some((kind, range)) => SettlingStep::Restore(kind, range),
             None => self.stop_restoring(ino, owner, held),
         }
     }
@@ -156,7 +156,7 @@ impl Unsettled {
         ino: Ino,
         owner: LockOwner,
         held: &[HeldLock<LockOwner>],
-    ) -> Step {
+    ) -> SettlingStep {
         if let Some(settling) = self.owners.get_mut(&(ino, owner)) {
             settling.restoring = None;
         }

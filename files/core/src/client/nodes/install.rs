@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::wire::{Attributes, Entry, Handle, Ino, LeaseKind, Listing, Name, NodeKind, Step};
+use crate::wire::{
+    Attributes, FoundNode, Handle, Ino, LeaseKind, Listing, Name, NodeKind, PathStep,
+};
 
 use super::cache::Cache;
 use super::contents::Contents;
@@ -16,7 +18,7 @@ pub(in crate::client) const KEPT_FILE: u64 = 64 << 10;
 pub(in crate::client) fn install(
     log: &Log,
     cache: &mut Cache,
-    entry: &Entry,
+    entry: &FoundNode,
     voided: &HashSet<Ino>,
 ) {
     let ino = entry.handle.ino;
@@ -90,18 +92,18 @@ pub(in crate::client) fn install_walk(
     log: &Log,
     cache: &mut Cache,
     mut directory: Ino,
-    (path, steps): (&[Name], &[Step]),
+    (path, steps): (&[Name], &[PathStep]),
     voided: &HashSet<Ino>,
 ) {
     for (name, step) in path.iter().zip(steps) {
         match step {
-            Step::Found(entry) => {
+            PathStep::Found(entry) => {
                 install(log, cache, entry, voided);
                 install_name(cache, directory, name, Some(entry.handle.ino));
                 directory = entry.handle.ino;
             }
-            Step::Absent => return install_name(cache, directory, name, None),
-            Step::Failed(_) => return,
+            PathStep::Absent => return install_name(cache, directory, name, None),
+            PathStep::Failed(_) => return,
         }
     }
 }
