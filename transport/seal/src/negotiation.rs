@@ -88,14 +88,14 @@ impl fmt::Debug for dyn Negotiation {
 
 /// Creates handshakes with the identity and the trust of this endpoint.
 pub trait Negotiator: Send + Sync {
-    /// Starts a handshake with the server at `peer`, which is told about `life`.
+    /// Starts a handshake with the server at `peer`, and states `life` to it.
     ///
     /// # Errors
     ///
     /// [`Failure::Internal`].
     fn connect(&self, peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure>;
 
-    /// Starts a handshake with a client at `peer`, which is told about `life`.
+    /// Starts a handshake with a client at `peer`, and states `life` to it.
     ///
     /// # Errors
     ///

@@ -73,7 +73,7 @@ impl Call {
     }
 }
 
-/// Refused calls of both halves that the engine has not been told yet: the error of each, or 0.
+/// Refused calls of both halves that were not reported to the engine: the error of each, or 0.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedCalls([AtomicI32; Call::ALL.len()]);
 

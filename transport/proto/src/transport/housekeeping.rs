@@ -53,7 +53,7 @@ pub struct StatedLife {
 impl StatedLife {
     fn birth(self, now: Instant) -> Birth {
         let asked = now.as_nanos().saturating_sub(nanos(self.stated_within));
-        // If it is another life, it need not be told apart by time.
+        // Another life need not be distinguished by time.
         let asked = if self.is_other { now } else { Instant::from_nanos(asked) };
         Birth::of_age(nanos(self.age), asked, now)
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
-/// Whether a watched client has gone, and who is told.
+/// Whether a watched client has gone, and the task to wake then.
 #[derive(Debug, Default)]
 pub(crate) struct ClientState {
     gone: AtomicBool,
