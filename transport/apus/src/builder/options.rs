@@ -191,17 +191,17 @@ impl EndpointOptions {
     ) -> Result<Vec<DriverSetup>, BindError> {
         let text = format!("{address:?}");
         let found = address.to_socket_addrs().map(Iterator::collect);
-        self.open_first(text, found)
+        self.open_first(&text, found)
     }
 
     /// Opens the drivers at the first address that can be bound of those that the standard library
     /// has `found` for an address written as `text`.
     pub(crate) fn open_first(
         &self,
-        text: String,
+        text: &str,
         found: io::Result<Vec<SocketAddr>>,
     ) -> Result<Vec<DriverSetup>, BindError> {
-        let resolve = |source| BindError::Resolve { address: text.clone(), source };
+        let resolve = |source| BindError::Resolve { address: text.to_owned(), source };
         // The standard library knows no names of interfaces.
         let found = found.or_else(|error| match address::parse(text.trim_matches('"')) {
             Ok(address) => Ok(vec![address]),

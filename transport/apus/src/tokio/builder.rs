@@ -69,7 +69,7 @@ impl EndpointBuilder {
     pub async fn bind(self, address: impl ToSocketAddrs + Debug) -> Result<Endpoint, BindError> {
         let text = format!("{address:?}");
         let found = lookup_host(address).await.map(Iterator::collect);
-        let opened = self.options.open_first(text, found)?;
+        let opened = self.options.open_first(&text, found)?;
         self.start(opened, Ports::Shared)
     }
 
