@@ -59,6 +59,14 @@ impl Finished {
             Self::Sparse(lives) => lives.is_finished(id),
         }
     }
+
+    /// Memory of the ids that are kept one by one, in bytes.
+    fn memory(&self) -> usize {
+        match self {
+            Self::Dense(ids) => ids.memory(),
+            Self::Sparse(lives) => lives.memory(),
+        }
+    }
 }
 
 /// The requests of one peer to this endpoint.
@@ -138,12 +146,38 @@ impl Serving {
         self.current.as_ref().map(|session| session.number)
     }
 
-    /// Records that request `id` of session `number` will not be executed (again).
-    pub(crate) fn finish(&mut self, number: u64, id: u64, now: Instant) {
-        let Some(session) = &mut self.current else { return };
+    /// Memory of the finished ids that are kept one by one, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.current.as_ref().map_or(0, |session| session.finished.memory())
+    }
+
+    /// The client is idle, so that its calls are over (CAP-22): all ids up to the highest finished one
+    /// count as finished, and take no memory.
+    pub(crate) fn rest(&mut self, now: Instant) {
+        match self.current.as_mut().map(|session| &mut session.finished) {
+            Some(Finished::Dense(ids)) => ids.close_gaps(),
+            Some(Finished::Sparse(lives)) => lives.rest(now),
+            None => {}
+        }
+    }
+
+    /// Frees about half of the memory of finished ids: ids below them count as finished (CAP-22).
+    pub(crate) fn close_some_gaps(&mut self, now: Instant) {
+        match self.current.as_mut().map(|session| &mut session.finished) {
+            Some(Finished::Dense(ids)) => ids.close_some_gaps(),
+            Some(Finished::Sparse(lives)) => lives.close_some(now),
+            None => {}
+        }
+    }
+
+    /// Records that request `id` of session `number` will not be executed (again). Returns whether
+    /// that takes memory: [`Peers::count_ids`](super::Peers::count_ids) must follow then.
+    #[must_use = "memory must be counted"]
+    pub(crate) fn finish(&mut self, number: u64, id: u64, now: Instant) -> bool {
+        let Some(session) = &mut self.current else { return false };
         match &mut session.finished {
             Finished::Dense(ids) if session.number == number => ids.insert(id),
-            Finished::Dense(_) => {}
+            Finished::Dense(_) => false,
             Finished::Sparse(lives) => lives.finish(number, id, now),
         }
     }

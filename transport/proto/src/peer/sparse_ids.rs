@@ -36,6 +36,9 @@ const BLOCK: u64 = u64::BITS as u64;
 /// 12). At most 4096 counters follow, each with at least two words.
 const COUNTER_BITS: u32 = 52;
 
+/// Memory of a counter without blocks, in its map.
+const COUNTER_MEMORY: usize = 2 * (size_of::<u64>() + size_of::<Counter>());
+
 /// Returns the counter of an id.
 pub(super) const fn counter_of(id: u64) -> u64 {
     id >> COUNTER_BITS
@@ -82,13 +85,36 @@ impl SparseIds {
         self.counters.get(&counter_of(id)).is_some_and(|counter| counter.contains(id))
     }
 
-    /// Adds `id`, which was finished, or received again, at `now`.
-    pub(crate) fn insert(&mut self, id: u64, now: Instant) {
+    /// Adds `id`, which was finished, or received again, at `now`. Returns whether that takes memory.
+    pub(crate) fn insert(&mut self, id: u64, now: Instant) -> bool {
         let is_new_block = self.counters.entry(counter_of(id)).or_default().insert(id, now);
         self.blocks += usize::from(is_new_block);
         if self.blocks > MAX_ID_BLOCKS {
             self.close_oldest(now);
         }
+        is_new_block
+    }
+
+    /// The memory of all blocks and counters, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let blocks: usize = self.counters.values().map(|counter| counter.blocks.capacity()).sum();
+        blocks * size_of::<Block>() + self.counters.len() * COUNTER_MEMORY
+    }
+
+    /// Closes all but one in `keep_one_in` of the blocks of each counter, the oldest first; all of
+    /// them if that is 0. Their ids count as finished.
+    pub(super) fn close_blocks(&mut self, keep_one_in: usize, now: Instant) {
+        for counter in self.counters.values_mut() {
+            let kept = counter.blocks.len().checked_div(keep_one_in).unwrap_or(0);
+            while counter.blocks.len() > kept
+                && let Some(block) = counter.blocks.pop_front()
+            {
+                counter.low = block.number + 1;
+                counter.closed = now;
+            }
+            counter.blocks.shrink_to_fit();
+        }
+        self.blocks = self.counters.values().map(|counter| counter.blocks.len()).sum();
     }
 
     /// Forgets all ids of `counter`.

@@ -13,6 +13,7 @@
 
 use super::dormant::Dormant;
 use super::hosts::{Host, Hosts};
+use super::id_memory::{CountedIds, IdMemory};
 use super::{
     Address, Calls, Challenges, Displaced, HostId, Peer, PeerCutoffs, PeerId, Serving,
     UnprovenAnswers,
@@ -52,6 +53,8 @@ pub(crate) struct Peers {
     displaced: u64,
     next_scan: Instant,
     dormant: Dormant,
+    /// Memory of finished ids.
+    ids: IdMemory,
     /// Which sessions unknown clients are offered.
     pub(crate) challenges: Challenges,
     /// The rate of answers to senders without a session.
@@ -78,7 +81,8 @@ impl Peers {
             hosts: Hosts::new(seed),
             displaced: 0,
             next_scan: Instant::NEVER,
-            dormant: Dormant::new(config.max_dormant_sessions() as usize, seed),
+            dormant: Dormant::new(config.max_dormant_sessions(), seed),
+            ids: IdMemory::default(),
             challenges: Challenges::new(secret),
             unproven: UnprovenAnswers::new(seed),
             secret,
@@ -164,6 +168,7 @@ impl Peers {
             reads_shared_datagrams: false,
             calls,
             serving: self.dormant.wake(&address).unwrap_or_default(),
+            ids: CountedIds::default(),
             live_rpcs: Vec::new(),
             send: super::OutgoingBytes::default(),
             marks: 0,
@@ -194,6 +199,13 @@ impl Peers {
             Some(peer) => Some(&self.slots[peer].serving),
             None => self.dormant.get(&address),
         }
+    }
+
+    /// A client's finished ids take more memory: some of another client's, or of its own, are freed
+    /// if there are too many (CAP-22).
+    #[cold]
+    pub(crate) fn count_ids(&mut self, id: PeerId, now: Instant) {
+        self.ids.count(&mut self.slots, &mut self.hosts, id, now);
     }
 
     /// A session of the client at `address` has ended.
@@ -254,7 +266,7 @@ impl Peers {
     /// Makes room for a peer at `address`, if possible (PEERS-4). Otherwise every host has about as
     /// many peers, and a peer idle for some seconds is evicted.
     fn make_room(&mut self, address: Address, now: Instant) {
-        let enough = self.hosts.peers_at(&address) + 1;
+        let enough = u64::from(self.hosts.peers_at(&address) + 1);
         let largest = self.hosts.largest().take(HOSTS_PER_EVICTION);
         let hosts: SmallVec<[HostId; HOSTS_PER_EVICTION]> =
             largest.filter(|(peers, _)| *peers > enough).map(|(_, host)| host).collect();
@@ -303,12 +315,13 @@ impl Peers {
     }
 
     fn forget(&mut self, id: PeerId, now: Instant) {
-        let Some(peer) = self.slots.remove(id) else { return };
+        let Some(mut peer) = self.slots.remove(id) else { return };
         debug_assert!(peer.live_rpcs.is_empty(), "PEERS-1");
         match &peer.address {
             Address::V4(v4) => self.by_v4.remove(&key(v4)),
             Address::V6(v6) => self.by_v6.remove(&NamedV6(*v6)),
         };
+        self.ids.forget(&mut self.hosts, &mut peer);
         let slots = &self.slots;
         self.hosts.leave(peer.host, |id| slots.contains_key(id));
         if self.ring.len() > 2 * slots.len() + PEERS_PER_SCAN {
@@ -318,6 +331,7 @@ impl Peers {
         let used = peer.calls.next_id() - first_id_to(self.secret, peer.address);
         self.ids_used = self.ids_used.max(used);
         if peer.serving.is_established() {
+            peer.serving.rest(now);
             let lost = self.dormant.put(peer.address, peer.serving);
             if let Some((address, lost)) = lost
                 && let Some(offered) = lost.offered()

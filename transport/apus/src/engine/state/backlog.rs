@@ -129,10 +129,12 @@ impl Backlog {
         }
     }
 
-    /// Returns the number of further requests that may be accepted while `waiting` wait.
-    pub(crate) fn room(&mut self, waiting: usize, now: Instant) -> usize {
+    /// Returns the number of further requests that may be accepted while `waiting` wait, and the
+    /// bound.
+    pub(crate) fn room(&mut self, waiting: usize, now: Instant) -> (usize, usize) {
         self.observe(waiting, now);
-        self.bounded.map_or(usize::MAX, |bounded| bounded.bound.saturating_sub(waiting))
+        let bound = self.bounded.map_or(usize::MAX, |bounded| bounded.bound);
+        (bound.saturating_sub(waiting), bound)
     }
 
     /// Ends a pass of the loop that leaves `waiting` requests, and has emptied the socket if

@@ -34,7 +34,7 @@ impl Delivery<'_> {
                 Event::Request { rpc, from, payload } => {
                     let origin = Origin::Network(rpc);
                     let rpc = self.observation.tracer.request_delivered(rpc);
-                    self.inbox.push_request(IncomingRequest { origin, from, payload, rpc });
+                    self.push_request(IncomingRequest { origin, from, payload, rpc, turn: 0 });
                 }
                 Event::Response { cookie, payload, .. } => self.end_call(cookie, Ok(payload)),
                 Event::Failed { cookie, error, .. } => self.end_call(cookie, Err(error)),
@@ -50,6 +50,25 @@ impl Delivery<'_> {
         }
         self.observation.tracer.all_delivered();
         false
+    }
+
+    /// Makes a complete request visible. If many wait, hosts have turns (CAP-16).
+    #[inline]
+    pub(crate) fn push_request(&mut self, request: IncomingRequest) {
+        if self.inbox.has_turns() {
+            self.push_in_turn(request);
+        } else {
+            self.inbox.push_request(request);
+        }
+    }
+
+    // Rare; inlined, it would take registers from every request.
+    #[inline(never)]
+    fn push_in_turn(&mut self, request: IncomingRequest) {
+        let transport = self.network.transport_mut();
+        self.inbox.count_requests(|request| request.turn = transport.request_waits(request.from));
+        let turn = transport.request_waits(request.from);
+        self.inbox.push_request_in_turn(IncomingRequest { turn, ..request });
     }
 
     /// Ends the call with this cookie: its caller is notified, or its completion is queued.

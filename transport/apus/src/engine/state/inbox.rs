@@ -18,6 +18,8 @@ pub(crate) struct Inbox {
     completions: Handoff<EndedCall>,
     /// The bound on the number of requests.
     backlog: Backlog,
+    /// Whether requests are counted by host and served in turns.
+    has_turns: bool,
     /// The thread that handles packets.
     producer: ThreadToken,
     pace: Pace,
@@ -30,6 +32,10 @@ struct Pace {
     quick: bool,
 }
 
+/// Number of waiting requests from which on hosts have turns. Chosen by us: the smallest bound of the
+/// backlog; fewer requests are served at once, in the order of their arrival.
+const TURNS_FROM: usize = 16;
+
 /// Longest time between two messages of a thread that is expected to receive the next one itself.
 /// Chosen by us: waking another thread takes about as long.
 const QUICK: Duration = Duration::from_micros(20);
@@ -41,6 +47,7 @@ impl Inbox {
             requests: Handoff::default(),
             completions: Handoff::default(),
             backlog,
+            has_turns: false,
             producer: ThreadToken::current(),
             pace: Pace { last: Instant::ZERO, quick: false },
         }
@@ -112,6 +119,25 @@ impl Inbox {
     /// Makes a complete request visible.
     pub(crate) fn push_request(&mut self, request: IncomingRequest) {
         self.requests.push(request, self.producer);
+    }
+
+    /// Whether hosts have turns: many requests wait. The turns stay until the queue is empty.
+    #[inline]
+    pub(crate) fn has_turns(&self) -> bool {
+        self.requests.unreserved() >= TURNS_FROM || self.has_turns
+    }
+
+    /// Counts the requests that wait and were not counted before.
+    pub(crate) fn count_requests(&mut self, count: impl FnMut(&mut IncomingRequest)) {
+        if !std::mem::replace(&mut self.has_turns, true) {
+            self.requests.unreserved_mut().for_each(count);
+            self.requests.sort_unreserved_by_key(|request| request.turn);
+        }
+    }
+
+    /// Makes a complete request visible, in its turn.
+    pub(crate) fn push_request_in_turn(&mut self, request: IncomingRequest) {
+        self.requests.push_by_key(request, self.producer, |request| request.turn);
     }
 
     /// Makes the completion of a call visible.
@@ -195,8 +221,8 @@ impl Inbox {
         self.completions.len()
     }
 
-    /// Returns the number of further requests that may be accepted.
-    pub(crate) fn room(&mut self, now: Instant) -> usize {
+    /// Returns the number of further requests that may be accepted, and of all that may wait.
+    pub(crate) fn room(&mut self, now: Instant) -> (usize, usize) {
         self.backlog.room(self.requests.len(), now)
     }
 
@@ -234,6 +260,7 @@ impl Inbox {
     /// Notes that the application has received a request. Returns whether receiving, which had
     /// stopped, resumes.
     pub(crate) fn request_taken(&mut self, now: Instant) -> bool {
+        self.has_turns &= self.requests.len() > 0;
         self.backlog.request_taken(self.requests.len(), now)
     }
 
