@@ -146,12 +146,12 @@ mod tests {
         waiting.begin_batch(16);
         assert!((0..16).all(|_| waiting.accepts(&host(1))), "alone");
         assert!(!waiting.accepts(&host(1)));
-        (0..16).for_each(|_| drop(waiting.add(&host(1))));
+        (0..16).for_each(|_| _ = waiting.add(&host(1)));
         waiting.begin_batch(16);
         assert!(!waiting.accepts(&host(1)));
         // Half each; what was accepted in this batch counts before it waits.
         assert_eq!((0..20).filter(|_| waiting.accepts(&host(2))).count(), 8);
-        (0..8).for_each(|_| drop(waiting.add(&host(2))));
+        (0..8).for_each(|_| _ = waiting.add(&host(2)));
         assert_eq!((0..20).filter(|_| waiting.accepts(&host(3))).count(), 5);
         assert!(!waiting.accepts(&host(2)));
     }

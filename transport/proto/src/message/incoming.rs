@@ -486,7 +486,10 @@ mod tests {
         for kept in [2_000_000, 0] {
             let mut message = message(2_000_000).keeping(kept);
             for i in 0..MAX_GAPS as u32 {
-                assert!(matches!(message.insert(i * 1_200 + 600, &[b'x'; 600]), Inserted::New { .. }));
+                assert!(matches!(
+                    message.insert(i * 1_200 + 600, &[b'x'; 600]),
+                    Inserted::New { .. }
+                ));
             }
             assert_eq!(message.insert(1_900_000, &[b'x'; 600]), Inserted::TooManyGaps);
             // Closing gaps still works.
@@ -499,9 +502,8 @@ mod tests {
     #[test]
     fn gaps_are_paid_for_with_bytes() {
         let mut message = message(2_050);
-        let islands = (0..1_024)
-            .filter(|i| message.insert(2 * i + 1, b"x") != Inserted::TooManyGaps)
-            .count();
+        let islands =
+            (0..1_024).filter(|i| message.insert(2 * i + 1, b"x") != Inserted::TooManyGaps).count();
         assert_eq!(islands, FREE_GAPS);
         assert!(matches!(message.insert(0, &[b'x'; 1_024]), Inserted::New { bytes: 1_020, .. }));
         let islands = (512..1_024)

@@ -292,8 +292,7 @@ mod tests {
     fn bytes_arrive_once() {
         let mut line = Line::new(vec![true; PACKETS]);
         (0..2).for_each(|_| drop(line.ask(0..40)));
-        let sent: usize =
-            (0..100).map(|_| line.ask(0..40).len() + line.ask(10..40).len()).sum();
+        let sent: usize = (0..100).map(|_| line.ask(0..40).len() + line.ask(10..40).len()).sum();
         assert!(sent <= 200 + 2 * 10, "RETRANSMISSION-3: {sent} packets for 200 RESENDs");
         let shown: Vec<usize> = (11..20).map(|start| line.ask(start..40).len()).collect();
         assert_eq!(shown, [2; 9], "what arrives later counts");

@@ -397,7 +397,7 @@ mod tests {
     }
 
     fn peers(limit: u64) -> Peers {
-        let config = Config::builder().max_peers(limit).max_dormant_sessions(2).build().unwrap();
+        let config = Config::builder().max_peers(limit).max_dormant_sessions(4).build().unwrap();
         Peers::new(&config, 1, Secret::new(1))
     }
 
@@ -437,6 +437,40 @@ mod tests {
         let (id, new) = peers.find_or_insert(address(1), secs(201)).unwrap();
         assert!(new);
         assert_eq!(peers[id].calls.allocate(), first + 4);
+    }
+
+    /// Requirement CAP-22: 200 ports of one host with 4,000 gaps each, and a client of another host
+    /// with a few.
+    #[test]
+    fn gaps_of_one_host_take_half_of_the_memory_and_none_from_others() {
+        let mut peers = peers(1_000);
+        let finish = |peers: &mut Peers, address, gaps: u64| {
+            let (id, new) = peers.find_or_insert(address, secs(0)).unwrap();
+            if new {
+                assert_eq!(peers[id].serving.establish(7, 7, crate::peer::Slot::default()), None);
+            }
+            for gap in 1..=gaps {
+                if peers[id].serving.finish(7, 4 * gap, secs(0)) {
+                    peers.count_ids(id, secs(0));
+                }
+            }
+            id
+        };
+        let other = finish(&mut peers, ([10, 0, 0, 2], 1).into(), 1_000);
+        for port in 1..=200 {
+            finish(&mut peers, address(port), 4_000);
+        }
+        let memory = |peers: &Peers, id: PeerId| peers[id].serving.memory() as u64;
+        let all: u64 = peers.ids().map(|id| memory(&peers, id)).sum();
+        let half = crate::limits::MAX_ID_MEMORY / 2;
+        assert!(all <= half + 20_000, "{all}");
+        assert!(all > half / 2, "no more is freed than needed: {all}");
+        assert!(!peers[other].serving.is_finished(2), "its gaps are open");
+        let last = peers.find(&address(200)).unwrap();
+        assert!(peers[last].serving.is_finished(2), "the host closes its own");
+        peers.scan(secs(200));
+        let memory: u64 = peers.ids().map(|id| memory(&peers, id)).sum();
+        assert_eq!(memory, 0, "idle clients need none");
     }
 
     /// Requirement AMO-6.

@@ -226,9 +226,7 @@ fn room_for(
     if inbound.budget.send.is_host_full(host.responses.bytes) {
         return Err(DropReason::HostResponses);
     }
-    if inbound.request_room == 0
-        && !inbound.waiting.accepts(&protocol.tables.peers[peer].address)
-    {
+    if inbound.request_room == 0 && !inbound.waiting.accepts(&protocol.tables.peers[peer].address) {
         return Err(DropReason::Overloaded);
     }
     let (budget, peers) = (&mut inbound.budget.receive, &mut protocol.tables.peers);

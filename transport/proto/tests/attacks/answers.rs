@@ -37,7 +37,8 @@ fn a_response_is_not_sent_again_for_each_resend() {
     let mut stranger = Stranger::enter(&mut service, 1, 1);
     let id = stranger.request(&mut service, 1);
     service.run(Duration::from_millis(10));
-    let resend = |offset, length| Body::Resend(Resend { offset, length, priority: 7, brief: false });
+    let resend =
+        |offset, length| Body::Resend(Resend { offset, length, priority: 7, brief: false });
     let mut sent = || {
         let datagrams = std::mem::take(&mut service.to_strangers);
         let sent: usize = datagrams.iter().map(|(_, _, packet)| packet.len()).sum();

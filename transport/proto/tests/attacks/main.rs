@@ -5,6 +5,7 @@ mod answers;
 mod claims;
 mod flood;
 mod hosts;
+mod memory;
 mod responses;
 mod service;
 mod world;

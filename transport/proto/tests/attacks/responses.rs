@@ -9,7 +9,8 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// "The first byte is missing."
-const FIRST_BYTE: Body<'_> = Body::Resend(Resend { offset: 0, length: 1, priority: 7, brief: false });
+const FIRST_BYTE: Body<'_> =
+    Body::Resend(Resend { offset: 0, length: 1, priority: 7, brief: false });
 
 /// A service with 8 MB to send, half of it to one host. Requests of 100 bytes are answered by 100 kB,
 /// others by as many kB as they have bytes, up to 20; longer ones by as many bytes.
@@ -73,7 +74,7 @@ fn a_host_that_takes_nothing_keeps_no_other_away() {
 fn what_a_host_does_not_take_makes_room_for_its_other_calls() {
     let mut service = service();
     let mut stranger = Stranger::enter(&mut service, 1, 9);
-    (0..35).for_each(|_| drop(stranger.request(&mut service, 100)));
+    (0..35).for_each(|_| _ = stranger.request(&mut service, 100));
     service.run(100 * MILLISECOND);
     assert_eq!(service.server.metrics().admission.responses_refused, 0);
     let mut other = Stranger::enter(&mut service, 1, 10);
@@ -91,9 +92,9 @@ fn what_a_host_does_not_take_makes_room_for_its_other_calls() {
 fn replies_to_a_full_host_do_not_wait() {
     let mut service = service();
     let mut stranger = Stranger::enter(&mut service, 1, 1);
-    (0..60).for_each(|_| drop(stranger.request(&mut service, 100)));
+    (0..60).for_each(|_| _ = stranger.request(&mut service, 100));
     let admission = service.server.metrics().admission;
-    assert_eq!((admission.responses_given_up, service.most_send_bytes), (0, 3_500_000));
+    assert_eq!((admission.responses_given_up, service.most_send_bytes / 100_000), (0, 35));
     assert!(admission.refused_of_host + admission.responses_refused >= 24);
     let honest = service.call(2, 1, &[100]);
     assert_eq!(service.client(honest).served, 1);
@@ -121,7 +122,8 @@ fn responses_without_progress_end_when_others_need_room() {
     let kept = service.server.live().server_rpcs;
     run(&mut service, &strangers, 3 * SECOND);
     assert_eq!(service.server.metrics().admission.responses_given_up, 0, "nothing needs it");
-    assert_eq!(service.server.live().server_rpcs, kept);
+    // The first calls of the strangers are forgotten: nothing was said about them.
+    assert_eq!(service.server.live().server_rpcs, kept - strangers.len() as u64);
 
     let long: Vec<_> = (8..13).map(|host| service.call(host, 1, &[500_000])).collect();
     run(&mut service, &strangers, 2 * SECOND);

@@ -52,23 +52,9 @@ impl Delivery<'_> {
         false
     }
 
-    /// Makes a complete request visible. If many wait, hosts have turns (CAP-16).
-    #[inline]
+    /// Makes a complete request visible.
     pub(crate) fn push_request(&mut self, request: IncomingRequest) {
-        if self.inbox.has_turns() {
-            self.push_in_turn(request);
-        } else {
-            self.inbox.push_request(request);
-        }
-    }
-
-    // Rare; inlined, it would take registers from every request.
-    #[inline(never)]
-    fn push_in_turn(&mut self, request: IncomingRequest) {
-        let transport = self.network.transport_mut();
-        self.inbox.count_requests(|request| request.turn = transport.request_waits(request.from));
-        let turn = transport.request_waits(request.from);
-        self.inbox.push_request_in_turn(IncomingRequest { turn, ..request });
+        self.inbox.push_request(request, self.network.transport_mut());
     }
 
     /// Ends the call with this cookie: its caller is notified, or its completion is queued.
