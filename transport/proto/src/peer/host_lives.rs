@@ -161,13 +161,13 @@ impl HostLives {
     pub(crate) fn rest(&mut self, now: Instant) {
         let limit = now.as_nanos().saturating_sub(FORGET_AFTER);
         self.finished.forget_before(MODULE, Instant::from_nanos(limit));
-        self.finished.close_blocks(0, now);
+        self.finished.close_gaps(now);
         self.recent = VecDeque::new();
     }
 
     /// Closes half of the finished ids, the oldest: all up to them count as finished.
     pub(crate) fn close_some(&mut self, now: Instant) {
-        self.finished.close_blocks(2, now);
+        self.finished.close_half(now);
     }
 
     /// Forgets finished ids of a module after a long time without packets about them.

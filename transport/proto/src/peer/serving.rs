@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn what_is_finished_or_given_up_is_finished_for_ever() {
         let mut serving = established();
-        serving.finish(7_000, 4, Instant::ZERO);
-        serving.finish(6_999, 6, Instant::ZERO);
+        let _ = serving.finish(7_000, 4, Instant::ZERO);
+        let _ = serving.finish(6_999, 6, Instant::ZERO);
         assert!(serving.is_finished(4) && !serving.is_finished(6), "SESSION-1");
         serving.note_low_water(20, &in_session(7_000, 1));
         assert!(serving.is_finished(16) && !serving.is_finished(18));
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_restarted_client_displaces_its_earlier_life() {
         let mut serving = established();
-        serving.finish(7_000, 4, Instant::ZERO);
+        let _ = serving.finish(7_000, 4, Instant::ZERO);
         let displaced = Displaced { number: 7_000, offered: Slot::default() };
         assert_eq!(serving.establish(7_010, 2, Slot::default()), Some(displaced));
         assert_eq!(serving.standing(&in_session(7_000, 0)), Standing::Unknown);
@@ -308,7 +308,7 @@ mod tests {
     fn the_kernel_profile_has_one_session_and_remembers_what_is_finished() {
         let mut serving = Serving::default();
         assert!(serving.admit_kernel(2).is_some());
-        serving.finish(0, 2, Instant::ZERO);
+        let _ = serving.finish(0, 2, Instant::ZERO);
         assert!(serving.admit_kernel(2).is_none());
         assert!(serving.admit_kernel(4).is_some());
     }
@@ -320,7 +320,7 @@ mod tests {
         let mut serving = Serving::default();
         let mut admit = |id| {
             let admitted = serving.admit_kernel(id).is_some();
-            serving.finish(0, id, Instant::ZERO);
+            let _ = serving.finish(0, id, Instant::ZERO);
             admitted
         };
         for call in 1..10_000 {

@@ -101,19 +101,25 @@ impl SparseIds {
         blocks * size_of::<Block>() + self.counters.len() * COUNTER_MEMORY
     }
 
-    /// Closes all but one in `keep_one_in` of the blocks of each counter, the oldest first; all of
-    /// them if that is 0. Their ids count as finished.
-    pub(super) fn close_blocks(&mut self, keep_one_in: usize, now: Instant) {
+    /// Closes the older half of the blocks of each counter: their ids count as finished.
+    pub(super) fn close_half(&mut self, now: Instant) {
+        self.counters.values_mut().for_each(|counter| counter.close(counter.blocks.len() / 2, now));
+        self.count_blocks();
+    }
+
+    /// All ids up to the highest finished one of each counter count as finished.
+    pub(super) fn close_gaps(&mut self, now: Instant) {
         for counter in self.counters.values_mut() {
-            let kept = counter.blocks.len().checked_div(keep_one_in).unwrap_or(0);
-            while counter.blocks.len() > kept
-                && let Some(block) = counter.blocks.pop_front()
-            {
-                counter.low = block.number + 1;
-                counter.closed = now;
+            counter.close(counter.blocks.len().saturating_sub(1), now);
+            if let Some(last) = counter.blocks.back_mut() {
+                last.bits = u64::MAX >> last.bits.leading_zeros();
+                (counter.low, counter.closed) = (last.number, now);
             }
-            counter.blocks.shrink_to_fit();
         }
+        self.count_blocks();
+    }
+
+    fn count_blocks(&mut self) {
         self.blocks = self.counters.values().map(|counter| counter.blocks.len()).sum();
     }
 
@@ -148,6 +154,15 @@ impl SparseIds {
 }
 
 impl Counter {
+    /// Closes the oldest `blocks` blocks.
+    fn close(&mut self, blocks: usize, now: Instant) {
+        if let Some(last) = self.blocks.drain(..blocks).next_back() {
+            self.low = last.number + 1;
+            self.closed = now;
+        }
+        self.blocks.shrink_to_fit();
+    }
+
     fn contains(&self, id: u64) -> bool {
         let (number, bit) = place(id);
         number < self.low || self.find(number).is_ok_and(|index| self.blocks[index].bits & bit != 0)
@@ -216,6 +231,22 @@ mod tests {
         }
         ids.insert(2 * 1_000 * (MAX_ID_BLOCKS as u64 + 1), Instant::ZERO);
         assert!(ids.contains(2));
+    }
+
+    /// CAP-22.
+    #[test]
+    fn ids_of_an_idle_host_take_a_block_for_each_counter() {
+        let mut ids = SparseIds::default();
+        for call in 0..10_000 {
+            let _ = ids.insert(1 << 62 | 512 * call, Instant::ZERO);
+        }
+        let highest = 1 << 62 | 512 * 9_999;
+        ids.close_half(Instant::ZERO);
+        assert_eq!(ids.blocks, MAX_ID_BLOCKS / 2);
+        assert!(ids.contains(1 << 62 | 2) && !ids.contains(highest - 2));
+        ids.close_gaps(Instant::ZERO);
+        assert!(ids.blocks == 1 && ids.memory() < 400, "{}", ids.memory());
+        assert!(ids.contains(highest - 2) && ids.contains(highest) && !ids.contains(highest + 2));
     }
 
     /// Two endpoints of one host, and the module's own counter. (The lowest ids were closed for the
