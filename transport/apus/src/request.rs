@@ -43,7 +43,7 @@ impl std::fmt::Debug for PendingReply {
 impl Request {
     #[inline(always)]
     pub(crate) fn new(shard: Arc<Shard>, arrived: IncomingRequest) -> Self {
-        let IncomingRequest { origin, from, payload, rpc } = arrived;
+        let IncomingRequest { origin, from, payload, rpc, .. } = arrived;
         stage(rpc, Event::RequestReturned, payload.len());
         Self { pending: PendingReply { shard, origin: Some(origin), rpc }, payload, from }
     }

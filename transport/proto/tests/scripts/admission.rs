@@ -168,9 +168,7 @@ fn a_refused_request_stays_refused() {
     > P: DATA s1 0..10/10
       xx finished
     > P: DATA s2 0..10/10
-      xx finished
-    > P: DATA s901 0..10/10
-      !! request s901 from P: 10 B
+      !! request s2 from P: 10 B
     ");
 }
 
@@ -426,6 +424,8 @@ fn a_client_that_comes_back_after_a_long_time() {
     > P: DATA s1 0..10/10
       xx finished
     > P: DATA s2 0..10/10
-      !! request s2 from P: 10 B
+      xx finished
+    > P: DATA s901 0..10/10
+      !! request s901 from P: 10 B
     ");
 }
