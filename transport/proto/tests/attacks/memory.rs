@@ -76,7 +76,7 @@ fn growing_messages() {
             let id = stranger.next_id();
             let length = 60_000_000;
             let piece = vec![7; 60_000];
-            for offset in (0..1_400_000 + number * 60_000).step_by(60_000) {
+            for offset in (0..1_020_000 + number * 60_000).step_by(60_000) {
                 let data = Data { message_length: length, offset, ..Data::first(length, length) };
                 stranger.send(&mut service, id, Body::Data(data, &piece));
             }
