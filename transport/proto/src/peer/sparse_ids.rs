@@ -97,8 +97,8 @@ impl SparseIds {
 
     /// The memory of all blocks and counters, in bytes.
     pub(super) fn memory(&self) -> usize {
-        let blocks: usize = self.counters.values().map(|counter| counter.blocks.capacity()).sum();
-        blocks * size_of::<Block>() + self.counters.len() * COUNTER_MEMORY
+        // Queues double when they grow.
+        2 * self.blocks * size_of::<Block>() + self.counters.len() * COUNTER_MEMORY
     }
 
     /// Closes the older half of the blocks of each counter: their ids count as finished.
