@@ -133,7 +133,7 @@ impl Backlog {
     /// bound.
     pub(crate) fn room(&mut self, waiting: usize, now: Instant) -> (usize, usize) {
         self.observe(waiting, now);
-        let bound = self.bounded.map_or(usize::MAX, |bounded| bounded.bound);
+        let Some(Bounded { bound, .. }) = self.bounded else { return (usize::MAX, usize::MAX) };
         (bound.saturating_sub(waiting), bound)
     }
 
