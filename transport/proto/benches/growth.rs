@@ -1,4 +1,4 @@
-//! Benchmark of the tables that strangers can fill: the cost of a step beside a table, and beside one
+//! Benchmark of the tables that raw clients can fill: the cost of a step beside a table, and beside one
 //! of twice, four times and eight times the size (CORE-5).
 //!
 //! `cargo bench -p apus-proto --bench growth` prints the time of a step. Figures of one group should

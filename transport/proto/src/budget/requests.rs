@@ -9,10 +9,10 @@
 //!
 //! # Invariants
 //!
-//! - **WAITING-1** A host has a row exactly while it has requests that were counted and not taken.
+//! - **HOSTTURN-1** A host has a row exactly while it has requests that were counted and not taken.
 //!   (The row of the latest host stays.)
-//! - **WAITING-2** The turns of a host's requests grow; a host that had none gets the turn after the
-//!   present one.
+//! - **HOSTTURN-2** The turns of a host's requests grow; a host that had none gets the one after the
+//!   present turn.
 
 use crate::peer::{Address, HostAddress};
 use foldhash::fast::FixedState;
@@ -124,7 +124,7 @@ mod tests {
     fn each_host_has_a_turn_before_any_has_another() {
         let mut waiting = WaitingRequests::new(1);
         let turns: Vec<u64> = (0..4).map(|_| waiting.add(&host(1))).collect();
-        assert_eq!(turns, [1, 2, 3, 4], "WAITING-2");
+        assert_eq!(turns, [1, 2, 3, 4], "HOSTTURN-2");
         assert_eq!([waiting.add(&host(2)), waiting.add(&host(3))], [1, 1]);
         waiting.take(&host(1), 1);
         waiting.take(&host(2), 1);
@@ -137,7 +137,7 @@ mod tests {
         waiting.take(&host(3), 1);
         waiting.take(&host(2), 2);
         waiting.take(&host(1), 6);
-        assert!(waiting.others.is_empty(), "WAITING-1");
+        assert!(waiting.others.is_empty(), "HOSTTURN-1");
     }
 
     #[test]

@@ -110,8 +110,8 @@ impl SendBudget {
         }
     }
 
-    /// Whether the responses of this host leave no room for another one: a request of it would be
-    /// executed in vain.
+    /// Whether the responses of this host leave no room for another one: the response to a
+    /// request of it could not be sent.
     pub(crate) const fn is_host_full(&self, of_host: u64) -> bool {
         of_host >= self.quota.most_of_host(Size::Long)
     }
@@ -187,8 +187,8 @@ impl SendBudget {
     }
 
     /// A response of the host of `peer` that has stood still since before `limit`, of those that
-    /// are checked now; it must be ended. `standing_since` returns since when a response stands
-    /// still, `None` if it has ended.
+    /// are checked now; it must be ended. `standing_since` returns since when a response has
+    /// made no progress, `None` if it has ended.
     ///
     /// The order is that of the clock algorithm: a response that has made progress since it was
     /// queued moves to the end, once.

@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(shown, [2; 9], "what arrives later counts");
     }
 
-    /// A receiver that asks for many separate bytes makes each further request no dearer.
+    /// A receiver that asks for many separate bytes does not make the next request expensive.
     #[test]
     fn few_ranges_wait() {
         let mut again = Retransmission::default();

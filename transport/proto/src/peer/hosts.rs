@@ -16,7 +16,7 @@
 //!   forgotten.)
 //! - **HOSTS-3** `busy` is the number of peers of a host that have live RPCs.
 
-use super::id_memory::HostIds;
+use super::counted_ids::HostIds;
 use super::{Address, HostId, PeerId};
 use crate::quota::Ranking;
 use crate::rpc_key::RpcKey;

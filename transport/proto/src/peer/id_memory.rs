@@ -19,7 +19,6 @@ use crate::limits::{MAX_ID_MEMORY, SESSIONS_PER_SEARCH};
 use crate::quota::{Quota, Ranking, Size};
 use crate::time::Instant;
 use slotmap::SlotMap;
-use std::collections::VecDeque;
 
 /// Hosts are compared in units of this many bytes.
 const RANKING_UNIT: u64 = 1 << 10;
@@ -30,21 +29,6 @@ pub(super) struct IdMemory {
     used: u64,
     quota: Quota,
     hosts: Ranking<HostId>,
-}
-
-/// Memory of the finished ids of a host's peers.
-#[derive(Debug, Default)]
-pub(super) struct HostIds {
-    used: u64,
-    /// IDS-2.
-    peers: VecDeque<PeerId>,
-}
-
-/// Memory of the finished ids of a peer.
-#[derive(Debug, Default)]
-pub(super) struct CountedIds {
-    used: u64,
-    is_queued: bool,
 }
 
 impl Default for IdMemory {

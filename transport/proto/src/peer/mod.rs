@@ -8,6 +8,7 @@ mod acks;
 mod address;
 mod calls;
 mod challenges;
+mod counted_ids;
 mod cutoffs;
 mod dormant;
 mod finished_ids;
@@ -88,7 +89,7 @@ pub(crate) struct Peer {
     /// Its calls to this endpoint.
     pub(crate) serving: Serving,
     /// Memory of finished ids that is counted for it.
-    ids: id_memory::CountedIds,
+    ids: counted_ids::CountedIds,
     /// Live RPCs with it, in either role (TABLES-1).
     pub(crate) live_rpcs: Vec<RpcKey>,
     /// Payload bytes that wait for transmission to it or for its acknowledgment.

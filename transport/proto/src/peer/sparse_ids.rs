@@ -236,14 +236,15 @@ mod tests {
     /// CAP-22.
     #[test]
     fn ids_of_an_idle_host_take_a_block_for_each_counter() {
+        const FIRST: u64 = 1 << 62;
         let mut ids = SparseIds::default();
         for call in 0..10_000 {
-            let _ = ids.insert(1 << 62 | 512 * call, Instant::ZERO);
+            let _ = ids.insert(FIRST + 512 * call, Instant::ZERO);
         }
-        let highest = 1 << 62 | 512 * 9_999;
+        let highest = FIRST + 512 * 9_999;
         ids.close_half(Instant::ZERO);
         assert_eq!(ids.blocks, MAX_ID_BLOCKS / 2);
-        assert!(ids.contains(1 << 62 | 2) && !ids.contains(highest - 2));
+        assert!(ids.contains(FIRST + 2) && !ids.contains(highest - 2));
         ids.close_gaps(Instant::ZERO);
         assert!(ids.blocks == 1 && ids.memory() < 400, "{}", ids.memory());
         assert!(ids.contains(highest - 2) && ids.contains(highest) && !ids.contains(highest + 2));

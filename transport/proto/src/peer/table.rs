@@ -11,9 +11,10 @@
 //!   peers is evicted: a host with many peers keeps no other host away. The work for a newcomer is
 //!   bounded.
 
+use super::counted_ids::CountedIds;
 use super::dormant::Dormant;
 use super::hosts::{Host, Hosts};
-use super::id_memory::{CountedIds, IdMemory};
+use super::id_memory::IdMemory;
 use super::{
     Address, Calls, Challenges, Displaced, HostId, Peer, PeerCutoffs, PeerId, Serving,
     UnprovenAnswers,

@@ -1,7 +1,7 @@
 //! Quotas: how every budget of the endpoint divides its room.
 //!
 //! Receiving, sending, sessions, finished ids and waiting requests are budgets of different units,
-//! and strangers can fill each of them. All follow the same four rules (CAP-21), and this module is
+//! and untrusted hosts can fill each of them. All follow the same four rules (CAP-21), and this module is
 //! their only implementation:
 //!
 //! 1. *A limit per host*: the ports of one host together get a part of the room ([`Quota`]).

@@ -173,7 +173,7 @@ fn admit_confirmed(
 ) -> Result<(), DropReason> {
     let DataPacket { data, payload, .. } = *packet;
     let mut room = room_for(protocol, inbound, peer, packet);
-    // One of its host's responses may stand still: it makes room.
+    // A response of its host that makes no progress makes room.
     if room == Err(DropReason::HostResponses)
         && end_stalled_response(protocol, inbound, output, peer)
     {
@@ -222,7 +222,7 @@ fn room_for(
     if u64::from(host.server_rpcs) >= protocol.config.max_server_rpcs_per_host() {
         return Err(DropReason::HostRpcs);
     }
-    // It would be executed in vain.
+    // Its response could not be sent.
     if inbound.budget.send.is_host_full(host.responses.bytes) {
         return Err(DropReason::HostResponses);
     }

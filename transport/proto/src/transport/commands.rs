@@ -213,7 +213,7 @@ impl Transport {
     }
 
     /// Makes room for a response of `length` bytes to `peer`, whose host has as many as a host may
-    /// have: responses of the host that stand still end. If none does, this one ends: a client that
+    /// have: those that make no progress end. If none does, this one ends: a client that
     /// takes its responses slowly must not keep the application waiting (CAP-21).
     #[cold]
     fn make_room_of_host(

@@ -1,6 +1,6 @@
 //! Questions whose answers cost more than they do. Requirements TIME-17 and WIRE-29.
 
-use crate::service::{Service, Stranger};
+use crate::service::{RawClient, Service};
 use apus_proto::Config;
 use apus_wire::{Body, Resend};
 use std::time::Duration;
@@ -10,40 +10,40 @@ use std::time::Duration;
 #[test]
 fn answers_to_a_datagram_share_one() {
     let mut service = Service::new(Config::default(), |_| None);
-    let mut stranger = Stranger::enter(&mut service, 1, 1);
-    let known: Vec<u64> = (0..32).map(|_| stranger.request(&mut service, 1)).collect();
-    service.to_strangers.clear();
+    let mut raw = RawClient::enter(&mut service, 1, 1);
+    let known: Vec<u64> = (0..32).map(|_| raw.request(&mut service, 1)).collect();
+    service.to_raw_clients.clear();
     let unknown = (0..32).map(|n| 1_000 + 2 * n);
     let resend = Body::Resend(Resend::everything(7));
-    let packets = known.into_iter().chain(unknown).map(|id| stranger.packet(id, resend));
+    let packets = known.into_iter().chain(unknown).map(|id| raw.packet(id, resend));
     let datagram = packets.collect::<Vec<_>>().concat();
-    service.receive(stranger.address, &datagram);
+    service.receive(raw.address, &datagram);
 
-    let answers: Vec<_> = service.to_strangers.drain(..).collect();
+    let answers: Vec<_> = service.to_raw_clients.drain(..).collect();
     assert_eq!(answers.len(), 64);
     assert!(answers.iter().all(|(_, shared, _)| *shared == datagram.len()), "WIRE-29");
     let bytes: usize = answers.iter().map(|(_, _, packet)| packet.len()).sum();
     assert!(bytes <= datagram.len(), "they fit into one: {bytes} bytes");
 
     // A single packet says nothing about what its sender reads.
-    stranger.send(&mut service, 2_000, resend);
-    assert_eq!(service.to_strangers.pop_back().map(|(_, shared, _)| shared), Some(0));
+    raw.send(&mut service, 2_000, resend);
+    assert_eq!(service.to_raw_clients.pop_back().map(|(_, shared, _)| shared), Some(0));
 }
 
 /// RESENDs for a response of 60 kB brought 40 kB each, at 1.5 Mbit/s.
 #[test]
 fn a_response_is_not_sent_again_for_each_resend() {
     let mut service = Service::new(Config::default(), |_| Some(60_000));
-    let mut stranger = Stranger::enter(&mut service, 1, 1);
-    let id = stranger.request(&mut service, 1);
+    let mut raw = RawClient::enter(&mut service, 1, 1);
+    let id = raw.request(&mut service, 1);
     service.run(Duration::from_millis(10));
     let resend =
         |offset, length| Body::Resend(Resend { offset, length, priority: 7, brief: false });
     let mut sent = || {
-        let datagrams = std::mem::take(&mut service.to_strangers);
+        let datagrams = std::mem::take(&mut service.to_raw_clients);
         let sent: usize = datagrams.iter().map(|(_, _, packet)| packet.len()).sum();
         for body in [resend(0, 60_000), resend(20_000, 40_000), resend(1_000, 59_000)] {
-            stranger.send(&mut service, id, body);
+            raw.send(&mut service, id, body);
             service.run(Duration::from_millis(1));
         }
         sent

@@ -1,7 +1,7 @@
 //! Memory: what is allocated, compared with what the budgets count. Each test fills a table in the
 //! worst way that was found. Requirements CAP-10, CAP-13, CAP-21, CAP-22.
 
-use crate::service::{Service, Stranger};
+use crate::service::{RawClient, Service};
 use allocation_counter::measure;
 use apus_proto::Config;
 use apus_wire::{Body, Data, Resend};
@@ -38,14 +38,14 @@ fn check(what: &str, bytes: u64, budget: u64) {
 /// Sends the byte at each of these offsets of a message of `length` bytes.
 fn single_bytes(
     service: &mut Service,
-    stranger: &mut Stranger,
+    raw: &mut RawClient,
     length: u32,
     offsets: impl Iterator<Item = u32>,
 ) {
-    let id = stranger.next_id();
+    let id = raw.next_id();
     for offset in offsets {
         let data = Data { message_length: length, offset, ..Data::first(length, length) };
-        stranger.send(service, id, Body::Data(data, &[7]));
+        raw.send(service, id, Body::Data(data, &[7]));
     }
 }
 
@@ -54,10 +54,10 @@ fn single_bytes(
 fn every_second_byte() {
     for length in [2_050, 60_000, 1_000_000] {
         let mut service = Service::new(Config::default(), |_| None);
-        let mut stranger = Stranger::enter(&mut service, 1, 1);
+        let mut raw = RawClient::enter(&mut service, 1, 1);
         let bytes = allocated(|| {
             for _ in 0..400 {
-                single_bytes(&mut service, &mut stranger, length, (1..2_050).step_by(2));
+                single_bytes(&mut service, &mut raw, length, (1..2_050).step_by(2));
             }
         });
         check("every second byte", bytes, counted(&service));
@@ -70,15 +70,15 @@ fn every_second_byte() {
 #[test]
 fn growing_messages() {
     let mut service = Service::new(Config::default(), |_| None);
-    let mut stranger = Stranger::enter(&mut service, 1, 1);
+    let mut raw = RawClient::enter(&mut service, 1, 1);
     let bytes = allocated(|| {
         for number in 0..8 {
-            let id = stranger.next_id();
+            let id = raw.next_id();
             let length = 60_000_000;
             let piece = vec![7; 60_000];
             for offset in (0..1_020_000 + number * 60_000).step_by(60_000) {
                 let data = Data { message_length: length, offset, ..Data::first(length, length) };
-                stranger.send(&mut service, id, Body::Data(data, &piece));
+                raw.send(&mut service, id, Body::Data(data, &piece));
             }
         }
     });
@@ -89,17 +89,17 @@ fn growing_messages() {
 #[test]
 fn memory_that_is_used_again() {
     let mut service = Service::new(Config::default(), |_| None);
-    let mut stranger = Stranger::enter(&mut service, 1, 1);
+    let mut raw = RawClient::enter(&mut service, 1, 1);
     let piece = vec![7; 60_000];
     let bytes = allocated(|| {
         for _ in 0..40 {
             for (length, upto) in [(1_000_000, 1_000_000), (540_000, 480_000)] {
-                let id = stranger.next_id();
+                let id = raw.next_id();
                 for offset in (0..upto).step_by(60_000) {
                     let data =
                         Data { message_length: length, offset, ..Data::first(length, length) };
                     let rest = piece.len().min((length - offset) as usize);
-                    stranger.send(&mut service, id, Body::Data(data, &piece[..rest]));
+                    raw.send(&mut service, id, Body::Data(data, &piece[..rest]));
                 }
             }
         }
@@ -116,15 +116,15 @@ fn gaps_between_finished_ids() {
     let mut ports = Vec::new();
     let bytes = allocated(|| {
         for port in 1..=20 {
-            let mut stranger = Stranger::enter(&mut service, (port % 3) as u8, port);
+            let mut raw = RawClient::enter(&mut service, (port % 3) as u8, port);
             for _ in 0..600 {
-                stranger.next_id();
-                let id = stranger.request(&mut service, 1);
-                stranger.send(&mut service, id, Body::Ack(apus_wire::AckList::EMPTY));
+                raw.next_id();
+                let id = raw.request(&mut service, 1);
+                raw.send(&mut service, id, Body::Ack(apus_wire::AckList::EMPTY));
             }
-            stranger.send(&mut service, 2, Body::Ack(apus_wire::AckList::EMPTY));
-            service.to_strangers.clear();
-            ports.push(stranger);
+            raw.send(&mut service, 2, Body::Ack(apus_wire::AckList::EMPTY));
+            service.to_raw_clients.clear();
+            ports.push(raw);
         }
     });
     // 600 ranges of 16 bytes each. `peer/table.rs` has a test of the limit.
@@ -147,20 +147,20 @@ fn dormant_sessions() {
     let mut service = Service::new(Config::default(), |_| Some(4));
     let bytes = allocated(|| {
         for port in 1..=2_000 {
-            let mut stranger = Stranger::enter(&mut service, (port % 250) as u8, port);
+            let mut raw = RawClient::enter(&mut service, (port % 250) as u8, port);
             for _ in 0..20 {
-                stranger.next_id();
-                let id = stranger.request(&mut service, 1);
-                stranger.send(&mut service, id, Body::Ack(apus_wire::AckList::EMPTY));
+                raw.next_id();
+                let id = raw.request(&mut service, 1);
+                raw.send(&mut service, id, Body::Ack(apus_wire::AckList::EMPTY));
             }
-            stranger.send(&mut service, 2, Body::Ack(apus_wire::AckList::EMPTY));
-            service.to_strangers.clear();
+            raw.send(&mut service, 2, Body::Ack(apus_wire::AckList::EMPTY));
+            service.to_raw_clients.clear();
         }
         for _ in 0..130 {
             service.run(Duration::from_millis(1));
             service.now += Duration::from_secs(1);
         }
-        service.to_strangers = std::collections::VecDeque::new();
+        service.to_raw_clients = std::collections::VecDeque::new();
     });
     assert_eq!(service.server.live().peers, 0);
     // Tables of peers and RPCs keep their slots.
@@ -171,20 +171,20 @@ fn dormant_sessions() {
 #[test]
 fn ranges_that_are_requested() {
     let mut service = Service::new(Config::default(), |_| Some(200_000));
-    let mut stranger = Stranger::enter(&mut service, 1, 1);
+    let mut raw = RawClient::enter(&mut service, 1, 1);
     let bytes = allocated(|| {
         for _ in 0..100 {
-            let id = stranger.request(&mut service, 1);
+            let id = raw.request(&mut service, 1);
             let grant = apus_wire::Grant { offset: 200_000, priority: 0 };
-            stranger.send(&mut service, id, Body::Grant(grant));
-            service.to_strangers.clear();
+            raw.send(&mut service, id, Body::Grant(grant));
+            service.to_raw_clients.clear();
             for offset in (0..200_000).step_by(2_900) {
                 let resend = Resend { offset, length: 1, priority: 7, brief: false };
-                stranger.send(&mut service, id, Body::Resend(resend));
-                service.to_strangers.clear();
+                raw.send(&mut service, id, Body::Resend(resend));
+                service.to_raw_clients.clear();
             }
         }
-        service.to_strangers = std::collections::VecDeque::new();
+        service.to_raw_clients = std::collections::VecDeque::new();
     });
     let budget = counted(&service) + service.server.live().send_bytes;
     check("ranges that are requested", bytes, budget);
@@ -194,11 +194,11 @@ fn ranges_that_are_requested() {
 #[test]
 fn answers_that_wait() {
     let mut service = Service::new(Config::default(), |_| None);
-    let stranger = Stranger::enter(&mut service, 1, 1);
-    let packet = stranger.packet(4_000, Body::Resend(Resend::everything(7)));
+    let raw = RawClient::enter(&mut service, 1, 1);
+    let packet = raw.packet(4_000, Body::Resend(Resend::everything(7)));
     let bytes = allocated(|| {
         for _ in 0..20_000 {
-            let datagram = apus_proto::Datagram::new(stranger.address, &packet);
+            let datagram = apus_proto::Datagram::new(raw.address, &packet);
             service.server.handle_datagram(service.now, datagram);
         }
     });

@@ -1,6 +1,6 @@
 //! Responses that no client takes. Requirements CAP-1 and CAP-21.
 
-use crate::service::{Service, Stranger};
+use crate::service::{RawClient, Service};
 use apus_proto::{Config, FailureKind, Refusal};
 use apus_wire::{Body, Resend};
 use std::time::Duration;
@@ -24,24 +24,24 @@ fn service() -> Service {
     Service::new(config, |length| Some(if length <= 100 { length * 1_000 } else { length }))
 }
 
-/// Strangers at three ports of a host, each with the ids of its calls. Their responses, of `kbytes`
+/// Raw clients at three ports of a host, each with the ids of its calls. Their responses, of `kbytes`
 /// each, are 12 MB together.
-fn hoard(service: &mut Service, host: u8, kbytes: usize) -> Vec<(Stranger, Vec<u64>)> {
-    let enter = |port| (Stranger::enter(service, host, port), Vec::new());
-    let mut strangers: Vec<(Stranger, Vec<u64>)> = (1..=3).map(enter).collect();
+fn hoard(service: &mut Service, host: u8, kbytes: usize) -> Vec<(RawClient, Vec<u64>)> {
+    let enter = |port| (RawClient::enter(service, host, port), Vec::new());
+    let mut raw_clients: Vec<(RawClient, Vec<u64>)> = (1..=3).map(enter).collect();
     for _ in 0..12_000 / kbytes / 3 {
-        for (stranger, ids) in &mut strangers {
-            ids.push(stranger.request(service, kbytes));
+        for (raw, ids) in &mut raw_clients {
+            ids.push(raw.request(service, kbytes));
         }
     }
-    strangers
+    raw_clients
 }
 
-/// Lets time pass. Each stranger requests the first byte of each response in 100 ms.
-fn run(service: &mut Service, strangers: &[(Stranger, Vec<u64>)], time: Duration) {
+/// Lets time pass. Each raw client requests the first byte of each response in 100 ms.
+fn run(service: &mut Service, raw_clients: &[(RawClient, Vec<u64>)], time: Duration) {
     for _ in 0..time.as_millis() / 100 {
-        for (stranger, ids) in strangers {
-            ids.iter().for_each(|id| stranger.send(service, *id, FIRST_BYTE));
+        for (raw, ids) in raw_clients {
+            ids.iter().for_each(|id| raw.send(service, *id, FIRST_BYTE));
         }
         service.run(100 * MILLISECOND);
     }
@@ -53,7 +53,7 @@ fn run(service: &mut Service, strangers: &[(Stranger, Vec<u64>)], time: Duration
 fn a_host_that_takes_nothing_keeps_no_other_away() {
     for kbytes in [100, 60, 3] {
         let mut service = service();
-        let strangers = hoard(&mut service, 1, kbytes);
+        let raw_clients = hoard(&mut service, 1, kbytes);
         let most = service.most_send_bytes;
         assert!((3_390_000..=4_000_000).contains(&most), "{kbytes}: {most}");
         for round in 0..3 {
@@ -61,10 +61,13 @@ fn a_host_that_takes_nothing_keeps_no_other_away() {
                 (2..7).map(|host| service.call(host, round, &[1, 200_000, 5])).collect();
             service.run(20 * MILLISECOND);
             assert_eq!(service.served(&clients), 15, "{kbytes}");
-            run(&mut service, &strangers, SECOND);
+            run(&mut service, &raw_clients, SECOND);
         }
         let admission = service.server.metrics().admission;
-        assert!(admission.refused_of_host > 0, "{kbytes}: it is not executed in vain");
+        assert!(
+            admission.refused_of_host > 0,
+            "{kbytes}: what could not be answered is not executed"
+        );
     }
 }
 
@@ -73,11 +76,11 @@ fn a_host_that_takes_nothing_keeps_no_other_away() {
 #[test]
 fn what_a_host_does_not_take_makes_room_for_its_other_calls() {
     let mut service = service();
-    let mut stranger = Stranger::enter(&mut service, 1, 9);
-    (0..35).for_each(|_| _ = stranger.request(&mut service, 100));
+    let mut raw = RawClient::enter(&mut service, 1, 9);
+    (0..35).for_each(|_| _ = raw.request(&mut service, 100));
     service.run(100 * MILLISECOND);
     assert_eq!(service.server.metrics().admission.responses_refused, 0);
-    let mut other = Stranger::enter(&mut service, 1, 10);
+    let mut other = RawClient::enter(&mut service, 1, 10);
     other.request(&mut service, 100);
     let admission = service.server.metrics().admission;
     assert_eq!((admission.responses_given_up, admission.responses_refused), (1, 0));
@@ -91,8 +94,8 @@ fn what_a_host_does_not_take_makes_room_for_its_other_calls() {
 #[test]
 fn replies_to_a_full_host_do_not_wait() {
     let mut service = service();
-    let mut stranger = Stranger::enter(&mut service, 1, 1);
-    (0..60).for_each(|_| _ = stranger.request(&mut service, 100));
+    let mut raw = RawClient::enter(&mut service, 1, 1);
+    (0..60).for_each(|_| _ = raw.request(&mut service, 100));
     let admission = service.server.metrics().admission;
     assert_eq!((admission.responses_given_up, service.most_send_bytes / 100_000), (0, 35));
     assert!(admission.refused_of_host + admission.responses_refused >= 24);
@@ -111,8 +114,8 @@ fn replies_to_a_full_host_do_not_wait() {
 #[test]
 fn responses_without_progress_end_when_others_need_room() {
     let mut service = service();
-    let mut strangers = hoard(&mut service, 1, 100);
-    strangers.extend(hoard(&mut service, 2, 90));
+    let mut raw_clients = hoard(&mut service, 1, 100);
+    raw_clients.extend(hoard(&mut service, 2, 90));
     let most = service.most_send_bytes;
     assert!((6_800_000..=7_000_000).contains(&most), "{most}");
     let short: Vec<_> = (3..8).map(|host| service.call(host, 1, &[1, 20])).collect();
@@ -120,13 +123,13 @@ fn responses_without_progress_end_when_others_need_room() {
     assert_eq!(service.served(&short), 10, "an eighth is left to short ones");
 
     let kept = service.server.live().server_rpcs;
-    run(&mut service, &strangers, 3 * SECOND);
+    run(&mut service, &raw_clients, 3 * SECOND);
     assert_eq!(service.server.metrics().admission.responses_given_up, 0, "nothing needs it");
-    // The first calls of the strangers are forgotten: nothing was said about them.
-    assert_eq!(service.server.live().server_rpcs, kept - strangers.len() as u64);
+    // The first calls of the raw clients are forgotten: nothing was said about them.
+    assert_eq!(service.server.live().server_rpcs, kept - raw_clients.len() as u64);
 
     let long: Vec<_> = (8..13).map(|host| service.call(host, 1, &[500_000])).collect();
-    run(&mut service, &strangers, 2 * SECOND);
+    run(&mut service, &raw_clients, 2 * SECOND);
     assert_eq!(service.served(&long), 5);
     let given_up = service.server.metrics().admission.responses_given_up;
     assert!((4..40).contains(&given_up), "{given_up}");
@@ -136,15 +139,15 @@ fn responses_without_progress_end_when_others_need_room() {
 #[test]
 fn responses_with_progress_are_kept() {
     let mut service = service();
-    let mut strangers = hoard(&mut service, 1, 100);
-    strangers.extend(hoard(&mut service, 2, 100));
+    let mut raw_clients = hoard(&mut service, 1, 100);
+    raw_clients.extend(hoard(&mut service, 2, 100));
     let long = service.call(8, 1, &[500_000]);
     for step in 0..20_u32 {
-        for (stranger, ids) in &strangers {
+        for (raw, ids) in &raw_clients {
             for id in ids {
                 let offset = 2_000 + 2_000 * step;
                 let resend = Resend { offset, length: 2_000, priority: 7, brief: false };
-                stranger.send(&mut service, *id, Body::Resend(resend));
+                raw.send(&mut service, *id, Body::Resend(resend));
             }
         }
         service.run(100 * MILLISECOND);

@@ -1,4 +1,4 @@
-//! A server whose application has one thread, honest clients, and strangers that write their packets
+//! A server whose application has one thread, honest clients, and raw clients, which write their packets
 //! by hand, on a network without losses and without latency.
 
 use apus_proto::{Call, Config, Datagram, Event, FailureKind, Instant, RpcKey, Transport};
@@ -25,8 +25,8 @@ pub(crate) struct Service {
     /// Whether the thread waits for room for a reply.
     is_blocked: bool,
     clients: BTreeMap<SocketAddr, Client>,
-    /// Packets to strangers, and the bytes of the datagram that each may share.
-    pub(crate) to_strangers: VecDeque<(SocketAddr, usize, Vec<u8>)>,
+    /// Packets to raw clients, and the bytes of the datagram that each may share.
+    pub(crate) to_raw_clients: VecDeque<(SocketAddr, usize, Vec<u8>)>,
     pub(crate) most_send_bytes: u64,
 }
 
@@ -46,7 +46,7 @@ impl Service {
             queue: VecDeque::new(),
             is_blocked: false,
             clients: BTreeMap::new(),
-            to_strangers: VecDeque::new(),
+            to_raw_clients: VecDeque::new(),
             most_send_bytes: 0,
         }
     }
@@ -79,7 +79,7 @@ impl Service {
         clients.iter().map(|client| self.clients[client].served).sum()
     }
 
-    /// A datagram of a stranger arrives.
+    /// A datagram of a raw client arrives.
     pub(crate) fn receive(&mut self, from: SocketAddr, datagram: &[u8]) {
         self.server.handle_datagram(self.now, Datagram::new(from, datagram));
         self.settle();
@@ -113,7 +113,7 @@ impl Service {
                         let from = server_address();
                         client.transport.handle_datagram(self.now, Datagram::new(from, &packet));
                     }
-                    None => self.to_strangers.push_back((to, coalesce, packet)),
+                    None => self.to_raw_clients.push_back((to, coalesce, packet)),
                 }
             }
             for (address, client) in &mut self.clients {
@@ -167,14 +167,14 @@ impl Service {
 }
 
 /// A client that writes its packets by hand.
-pub(crate) struct Stranger {
+pub(crate) struct RawClient {
     pub(crate) address: SocketAddr,
     session: UdpFields,
     next_id: u64,
 }
 
-impl Stranger {
-    /// The stranger at a host and port gets a session.
+impl RawClient {
+    /// The raw client at a host and port gets a session.
     pub(crate) fn enter(service: &mut Service, host: u8, port: u16) -> Self {
         let address = SocketAddr::from(([10, 0, 2, host], port));
         let mut session = UdpFields {
@@ -183,19 +183,19 @@ impl Stranger {
             low_water: UdpFields::LOW_WATER_UNKNOWN,
             features: Features::OURS,
         };
-        let stranger = Self { address, session, next_id: 2 };
-        service.receive(address, &stranger.packet(2, Body::Data(Data::first(1, 1), &[7])));
-        let offer = service.to_strangers.pop_back().expect("an offer").2;
+        let raw = Self { address, session, next_id: 2 };
+        service.receive(address, &raw.packet(2, Body::Data(Data::first(1, 1), &[7])));
+        let offer = service.to_raw_clients.pop_back().expect("an offer").2;
         let offer = Packet::parse(Profile::Udp, &offer).expect("an offer");
         let fields = offer.header.udp().expect("the udp profile");
         assert!(matches!(offer.body, Body::NeedAck) && fields.flags.contains(Flags::CONFIRM));
         (session.incarnation, session.low_water) = (fields.incarnation, fields.low_water);
         session.flags = Flags::SESSION.with(Flags::CONFIRM);
-        let mut stranger = Self { session, ..stranger };
-        stranger.request(service, 1);
-        stranger.session.flags = Flags::SESSION;
-        stranger.session.low_water = UdpFields::LOW_WATER_UNKNOWN;
-        stranger
+        let mut raw = Self { session, ..raw };
+        raw.request(service, 1);
+        raw.session.flags = Flags::SESSION;
+        raw.session.low_water = UdpFields::LOW_WATER_UNKNOWN;
+        raw
     }
 
     /// Calls with a request of `length` bytes in one packet. Returns its id.
