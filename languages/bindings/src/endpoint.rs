@@ -138,7 +138,7 @@ impl Endpoint {
         options: CallOptions,
         keep_waiting: Option<&mut dyn FnMut() -> bool>,
     ) -> Result<Bytes, CallError> {
-        match (self.kind.get()?, keep_waiting) {
+        match (self.kind.own()?, keep_waiting) {
             (EndpointKind::Blocking(endpoint), None) => endpoint.call_with(to, request, options),
             (EndpointKind::Blocking(endpoint), Some(keep_waiting)) => {
                 endpoint.call_interruptible(to, request, options, INTERVAL, keep_waiting)
@@ -164,7 +164,7 @@ impl Endpoint {
         cookie: u64,
         options: CallOptions,
     ) -> Result<CallId, CallError> {
-        match self.kind.get()? {
+        match self.kind.own()? {
             EndpointKind::Blocking(endpoint) => endpoint.send_with(to, request, cookie, options),
             EndpointKind::Events(events) => events.send(to, request, cookie, options),
         }
@@ -182,7 +182,7 @@ impl Endpoint {
         limit: usize,
         patience: Patience<'_>,
     ) -> Result<usize, Closed> {
-        match self.kind.get()? {
+        match self.kind.own()? {
             EndpointKind::Blocking(endpoint) => receive(patience, limit, |timeout| {
                 Ok(endpoint.recv_completion_timeout(timeout)?.map(|first| into.push(first)))
             }),
@@ -191,7 +191,7 @@ impl Endpoint {
                 patience,
                 || {
                     // `keep_waiting` may have forked.
-                    self.kind.get()?;
+                    self.kind.own()?;
                     events.completions.take(into, limit)
                 },
                 |until| events.completions.wait(until),
@@ -211,7 +211,7 @@ impl Endpoint {
         limit: usize,
         patience: Patience<'_>,
     ) -> Result<usize, Closed> {
-        match self.kind.get()? {
+        match self.kind.own()? {
             EndpointKind::Blocking(endpoint) => receive(patience, limit, |timeout| {
                 let request = endpoint.recv_request_timeout(timeout)?;
                 Ok(request.map(|request| into.push(Request::blocking(request))))
@@ -222,7 +222,7 @@ impl Endpoint {
                 let count = wait(
                     patience,
                     || {
-                        self.kind.get()?;
+                        self.kind.own()?;
                         events.requests.take(&mut arrived, limit)
                     },
                     |until| events.requests.wait(until),
@@ -255,7 +255,7 @@ impl Endpoint {
     }
 
     fn events(&self) -> Result<&EventEndpoint, Failure> {
-        match self.kind.get().map_err(Closed::from)? {
+        match self.kind.own().map_err(Closed::from)? {
             EndpointKind::Events(events) => Ok(events),
             EndpointKind::Blocking(_) => Err(Failure::new(
                 Status::NoDescriptors,
@@ -268,7 +268,7 @@ impl Endpoint {
     /// [`apus::Endpoint::drain`].
     #[must_use]
     pub fn drain(&self, timeout: Duration) -> bool {
-        let Ok(kind) = self.kind.get() else { return false };
+        let Ok(kind) = self.kind.own() else { return false };
         match kind {
             EndpointKind::Blocking(endpoint) => endpoint.drain(timeout),
             EndpointKind::Events(events) => events.runtime.block_on(events.endpoint.drain(timeout)),

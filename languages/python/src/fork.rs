@@ -24,6 +24,6 @@ impl<T> Owned<T> {
 
     /// Returns the value, unless it belongs to the parent process.
     pub(crate) fn own(&self) -> Result<&T, Closed> {
-        Ok(self.0.get()?)
+        Ok(self.0.own()?)
     }
 }

@@ -34,7 +34,7 @@ impl<T> Owned<T> {
     ///
     /// [`ForeignProcess`]
     #[inline]
-    pub fn get(&self) -> Result<&T, ForeignProcess> {
+    pub fn own(&self) -> Result<&T, ForeignProcess> {
         self.owner.check().map(|()| &*self.value)
     }
 }

@@ -113,7 +113,7 @@ fn a_value_is_dropped_by_its_own_process_only() {
     }
     let (mut here, there) = UnixStream::pair().unwrap();
     let mut value = Some(Owned::new(Sends(there)));
-    in_child(|| value.take().is_some_and(|value| value.get().is_err()));
+    in_child(|| value.take().is_some_and(|value| value.own().is_err()));
     drop(value);
     let mut bytes = Vec::new();
     here.read_to_end(&mut bytes).unwrap();

@@ -110,7 +110,7 @@ impl Pair {
 
     /// Returns the role of this side.
     #[must_use]
-    pub const fn role(&self) -> Role {
+    pub fn role(&self) -> Role {
         self.link.role()
     }
 
@@ -222,7 +222,7 @@ impl Pair {
     /// Returns the link, unless the caller is in a child of the pair's process.
     #[inline]
     fn own(&self) -> Result<&Link, Disconnected> {
-        self.link.get().map_err(|_| Disconnected::Closed)
+        self.link.own().map_err(|_| Disconnected::Closed)
     }
 
     /// Returns whether [`Pair::receive`] would have no work.
