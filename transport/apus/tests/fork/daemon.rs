@@ -17,7 +17,7 @@ pub(crate) fn a_daemon_binds_the_address_of_its_origin() {
         let (alive, mut ended) = UnixStream::pair().unwrap();
         let mut held = (Some(server), Some(alive));
         let between = Child::fork(End::Abandon, || {
-            let daemon = Child::fork(End::Abandon, || {
+            let _daemon = Child::fork(End::Abandon, || {
                 drop(held.1.take());
                 // Readable when the first process, which has the other end, has ended.
                 let _ = ended.read(&mut [0]);
@@ -30,7 +30,6 @@ pub(crate) fn a_daemon_binds_the_address_of_its_origin() {
                 server.recv_request().unwrap().reply("from the daemon").unwrap();
                 server.drain(Duration::from_secs(9));
             });
-            std::mem::forget(daemon);
         });
         between.join();
     });
@@ -57,12 +56,11 @@ pub(crate) fn the_end_of_a_server_is_noticed_although_its_child_lives() {
                 continue;
             }
             kept.push(request);
-            let survivor = Child::fork(End::Abandon, || {
+            let _survivor = Child::fork(End::Abandon, || {
                 line.send("the child lives");
                 // Until the test has ended.
                 let _ = wait.read(&mut [0]);
             });
-            std::mem::forget(survivor);
         }
     });
     let address: SocketAddr = line.receive().parse().unwrap();

@@ -10,11 +10,11 @@ use std::time::Duration;
 const FORKS: usize = 12;
 
 /// Asserts that an operation was refused because of the fork.
-fn is_forked<T>(result: Result<T, Closed>) -> bool {
+fn is_forked<T>(result: &Result<T, Closed>) -> bool {
     matches!(result, Err(Closed::Forked(_)))
 }
 
-fn call_is_forked<T>(result: Result<T, CallError>) -> bool {
+fn call_is_forked<T>(result: &Result<T, CallError>) -> bool {
     matches!(result, Err(CallError::Closed(Closed::Forked(_))))
 }
 
@@ -40,21 +40,21 @@ pub(crate) fn every_operation_is_refused_in_a_child() {
         let error = client.call(to, "x").unwrap_err();
         let parent = std::os::unix::process::parent_id();
         assert!(error.to_string().contains(&format!("opened by process {parent}")), "{error}");
-        assert!(call_is_forked(Err::<(), _>(error)));
+        assert!(call_is_forked(&Err::<(), _>(error)));
         let options = CallOptions::new().timeout(Duration::from_secs(9));
-        assert!(call_is_forked(client.call_with(to, "x", options)));
-        assert!(call_is_forked(client.send(to, "x", 9)));
+        assert!(call_is_forked(&client.call_with(to, "x", options)));
+        assert!(call_is_forked(&client.send(to, "x", 9)));
         let mut calls = vec![OutgoingCall { to, request: "x".into(), cookie: 9 }];
-        assert!(call_is_forked(client.send_many(&mut calls, options)) && calls.len() == 1);
-        assert!(is_forked(client.recv_completion()));
-        assert!(is_forked(client.recv_completion_timeout(Duration::ZERO)));
-        assert!(is_forked(client.try_recv_completion()));
-        assert!(is_forked(client.recv_completions(&mut Vec::new(), 8)));
-        assert!(is_forked(server.recv_request()));
-        assert!(is_forked(server.try_recv_request()));
-        assert!(is_forked(server.recv_requests(&mut Vec::new(), 8)));
-        assert!(is_forked(server.recv_arrival(&[], Duration::ZERO)));
-        assert!(is_forked(server.check_process()));
+        assert!(call_is_forked(&client.send_many(&mut calls, options)) && calls.len() == 1);
+        assert!(is_forked(&client.recv_completion()));
+        assert!(is_forked(&client.recv_completion_timeout(Duration::ZERO)));
+        assert!(is_forked(&client.try_recv_completion()));
+        assert!(is_forked(&client.recv_completions(&mut Vec::new(), 8)));
+        assert!(is_forked(&server.recv_request()));
+        assert!(is_forked(&server.try_recv_request()));
+        assert!(is_forked(&server.recv_requests(&mut Vec::new(), 8)));
+        assert!(is_forked(&server.recv_arrival(&[], Duration::ZERO)));
+        assert!(is_forked(&server.check_process()));
         assert!(!client.cancel(pending) && !client.drain(Duration::from_secs(9)));
         assert!(client.info().is_empty() && client.shard_metrics().is_empty());
         assert_eq!(client.metrics().engine.local_calls, 0);
@@ -109,7 +109,7 @@ pub(crate) fn the_parents_calls_are_its_own(builder: &EndpointBuilder) {
         let child = Child::fork(end, || {
             let (client, server) = (held.0.take().unwrap(), held.1.take().unwrap());
             for _ in 0..3 {
-                assert!(call_is_forked(client.call(to, format!("child {fork}"))));
+                assert!(call_is_forked(&client.call(to, format!("child {fork}"))));
             }
             match fork % 3 {
                 0 => drop((client, server)),
@@ -136,8 +136,8 @@ pub(crate) fn a_child_of_a_server_answers_nothing(builder: &EndpointBuilder) {
     let workers: Vec<_> = (0..3)
         .map(|_| {
             Child::fork(End::Exit, || {
-                assert!(is_forked(server.recv_request()));
-                assert!(is_forked(server.recv_request_timeout(Duration::from_secs(9))));
+                assert!(is_forked(&server.recv_request()));
+                assert!(is_forked(&server.recv_request_timeout(Duration::from_secs(9))));
             })
         })
         .collect();
