@@ -3,7 +3,8 @@
 
 use apus::tokio::Endpoint;
 use apus_rpc::{
-    BlockingChannel, BoxFuture, Channel, Code, Execution, Handler, Request, Response, Server, Status,
+    BlockingChannel, BoxFuture, Channel, Code, Execution, Handler, Request, Response, Server,
+    Status,
 };
 use bytes::Bytes;
 use std::pin::{Pin, pin};

@@ -4,7 +4,7 @@
 //! The page recognises every child, however it was made. The handler closes descriptors, and
 //! erases the mark where the system wipes no page.
 
-use crate::descriptor;
+use crate::open_files;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -99,5 +99,5 @@ unsafe extern "C" fn in_child() {
     if let Some(mark) = mark() {
         mark.store(0, Ordering::Release);
     }
-    descriptor::close_inherited();
+    open_files::close_inherited();
 }

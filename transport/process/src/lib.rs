@@ -25,6 +25,7 @@
 
 mod descriptor;
 mod fork;
+mod open_files;
 mod owned;
 mod owner;
 mod per_process;

@@ -47,6 +47,4 @@ mod stream;
 mod table;
 
 pub use refusals::Refusals;
-#[cfg(feature = "tls")]
-pub(crate) use stream::MAX_STREAM;
 pub use table::{Datagram, Established, Handshakes, Limits, SealEvent};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Maximum bytes of one level of a handshake. TLS allows certificates of 64 KiB; clusters use a few
 /// KiB.
-pub(crate) const MAX_STREAM: usize = 32 * 1024;
+pub(super) const MAX_STREAM: usize = 32 * 1024;
 
 /// Bytes of a handshake in one packet, so that each fits the smallest path (1,280 bytes of IPv6)
 /// with its headers.

@@ -6,7 +6,6 @@ use super::provider::{describe_certificate, fingerprint_of, hmac, provider};
 use super::trust::Trust;
 use super::verifier::{CertificateVerifier, KeyVerifier, cause_of, name_of};
 use crate::failure::Failure;
-use crate::handshake::MAX_STREAM;
 use crate::identity::{Identity, IdentityKind, PeerRole};
 use crate::negotiation::{KeyChange, Negotiation, Negotiator};
 use rustls::client::Resumption;
@@ -240,11 +239,14 @@ impl Negotiator for TlsNegotiator {
 fn is_client_hello(piece: &[u8]) -> bool {
     let [1, high, middle, low, 3, 3, ..] = *piece else { return false };
     let length = u32::from_be_bytes([0, high, middle, low]) as usize;
-    (LEAST_HELLO..=MAX_STREAM).contains(&length)
+    (LEAST_HELLO..=LONGEST_HELLO).contains(&length)
 }
 
 /// Bytes of the shortest ClientHello: version, random, and the lengths of four lists.
 const LEAST_HELLO: usize = 2 + 32 + 1 + 2 + 1 + 2;
+
+/// Bytes of the longest ClientHello: all that a handshake carries before its keys.
+const LONGEST_HELLO: usize = 32 * 1024;
 
 /// One end of a handshake of TLS 1.3.
 struct TlsNegotiation {
