@@ -149,7 +149,9 @@ mod tests {
         assert!(user.permits(node(0o600, 1_000, 0), READ | WRITE));
         // The owner's class counts even where others may more.
         assert!(!user.permits(node(0o077, 1_000, 0), READ));
-        assert!(user.permits(node(0o060, 0, 27), WRITE) && user.permits(node(0o060, 0, 100), WRITE));
+        assert!(
+            user.permits(node(0o060, 0, 27), WRITE) && user.permits(node(0o060, 0, 100), WRITE)
+        );
         assert!(!user.permits(node(0o707, 0, 27), READ));
         assert!(user.permits(node(0o701, 0, 0), EXECUTE));
         assert!(!user.permits(node(0o700, 0, 0), EXECUTE));

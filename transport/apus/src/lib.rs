@@ -101,9 +101,7 @@ pub mod local {
     //! [`EndpointBuilder::local_config`](crate::EndpointBuilder::local_config)), and the identities
     //! of such peers.
 
-    pub use apus_local::{
-        Credentials, LocalConfig, LocalLimits, PeerPolicy, RingSizes, udp_owner,
-    };
+    pub use apus_local::{Credentials, LocalConfig, LocalLimits, PeerPolicy, RingSizes, udp_owner};
 }
 mod metrics;
 pub mod overload;

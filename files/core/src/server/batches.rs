@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::store::{AppliedBatch, ClientBatch, Store};
 use crate::wire::limits::MAX_ENTRIES;
-use crate::wire::{
-    Attributes, Batch, BatchDone, Errno, Failure, Ino, LeaseKind, Record, Response,
-};
+use crate::wire::{Attributes, Batch, BatchDone, Errno, Failure, Ino, LeaseKind, Record, Response};
 use bytes::Bytes;
 
 use super::access::Access;
@@ -19,9 +17,7 @@ use super::orphan_care::{drop_if_unused, forget_node, keep_orphan};
 use super::output::Output;
 use super::records::{Changes, NodeEvent, Objection, check_records};
 use super::session::HeldBatch;
-use super::settings::{
-    MAX_APPENDED_BYTES, MAX_BATCH_CALLS, MAX_HELD_BATCHES, RECORD_PROGRESS,
-};
+use super::settings::{MAX_APPENDED_BYTES, MAX_BATCH_CALLS, MAX_HELD_BATCHES, RECORD_PROGRESS};
 
 /// Handles a batch: appends it if it is next, holds it if earlier ones are missing.
 pub(super) fn receive_batch<S: Store>(

@@ -31,11 +31,7 @@ struct Family {
 
 impl Family {
     const fn new(secret: [u8; 16]) -> Self {
-        Self {
-            owners: BTreeMap::new(),
-            all: LockTree::new(secret),
-            writers: LockTree::new(secret),
-        }
+        Self { owners: BTreeMap::new(), all: LockTree::new(secret), writers: LockTree::new(secret) }
     }
 
     /// Returns a lock of another owner that conflicts with a wanted one.
@@ -135,10 +131,7 @@ pub(super) struct FileLocks {
 
 impl FileLocks {
     pub(super) const fn new(secret: [u8; 16]) -> Self {
-        Self {
-            families: [Family::new(secret), Family::new(secret)],
-            behind: BTreeMap::new(),
-        }
+        Self { families: [Family::new(secret), Family::new(secret)], behind: BTreeMap::new() }
     }
 
     fn family(&self, holder: Holder) -> &Family {

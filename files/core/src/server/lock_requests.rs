@@ -13,7 +13,7 @@ use super::core::Core;
 use super::early_locks::EarlyLock;
 use super::effect::CallToken;
 use super::ending::end_session;
-use super::locks::{HeldLock, Holder, LockOutcome};
+use super::locks::{HeldLock, Holder, LockOutcome, Served};
 use super::output::Output;
 use super::settings::LOCK_CHECKS;
 
@@ -29,8 +29,16 @@ pub(super) fn lock<S: Store>(core: &mut Core<S>, session: u64, call: CallToken, 
     end_silent_lockers(core, lock.file.ino, &wanted);
     let Some(host) = core.access.host(session) else { return };
     let wait = lock.wait.then_some(call);
-    let outcome = core.locks.lock(host, lock.file.ino, wanted, wait);
-    answer(&mut core.output, call, outcome);
+    let mut served = Vec::new();
+    let outcome = core.locks.lock(host, lock.file.ino, wanted, wait, &mut served);
+    served.push((call, outcome));
+    answer_all(&mut core.output, served);
+}
+
+fn answer_all(output: &mut Output, served: Vec<Served>) {
+    for (call, outcome) in served {
+        answer(output, call, outcome);
+    }
 }
 
 fn answer(output: &mut Output, call: CallToken, outcome: LockOutcome) {
@@ -47,9 +55,7 @@ fn answer(output: &mut Output, call: CallToken, outcome: LockOutcome) {
 pub(super) fn serve_ready_locks<S: Store>(core: &mut Core<S>) {
     let mut served = Vec::new();
     core.locks.serve_ready(LOCK_CHECKS, &mut served);
-    for (call, outcome) in served {
-        answer(&mut core.output, call, outcome);
-    }
+    answer_all(&mut core.output, served);
     for session in core.locks.take_changed() {
         core.access.sessions.watch(session, core.locks.is_blocking(session));
     }
@@ -79,7 +85,10 @@ fn reclaim_lock<S: Store>(core: &mut Core<S>, session: u64, call: CallToken, loc
         return core.output.fail_errno(call, Errno::NOLCK);
     }
     let Some(host) = core.access.host(session) else { return };
-    match core.locks.lock(host, lock.file.ino, wanted, None) {
+    let mut served = Vec::new();
+    let outcome = core.locks.lock(host, lock.file.ino, wanted, None, &mut served);
+    answer_all(&mut core.output, served);
+    match outcome {
         LockOutcome::Taken => core.output.respond(call, &Response::Locked(None)),
         _ => core.output.fail_errno(call, Errno::NOLCK),
     }

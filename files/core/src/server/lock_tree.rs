@@ -99,7 +99,8 @@ impl LockTree {
         hasher.write_u64(holder.session);
         hasher.write_u64(holder.owner.owner);
         let priority = hasher.finish();
-        let mut new = Branch { key, end, priority, reach: Reach::default(), left: None, right: None };
+        let mut new =
+            Branch { key, end, priority, reach: Reach::default(), left: None, right: None };
         new.update();
         self.root = Some(insert(self.root.take(), Box::new(new)));
     }

@@ -12,7 +12,7 @@ use crate::wire::{Ino, LockConflict, LockKind, LockOwner};
 
 use super::effect::CallToken;
 use super::file_locks::{FileLocks, Obstacle};
-use super::settings::{LOCKS, MAX_DEADLOCK_OWNERS, WAITING_LOCKS};
+use super::settings::{LOCK_CHECKS, LOCKS, MAX_DEADLOCK_OWNERS, WAITING_LOCKS};
 use super::shares::{Host, Shares};
 use crate::held_locks;
 
@@ -100,13 +100,15 @@ impl Locks {
     }
 
     /// Acquires or releases a lock for a session of `host`. `wait` is the request that waits on a
-    /// conflict.
+    /// conflict. Adds the outcomes of requests that wait no longer, because the session has given
+    /// up a lock for the new one.
     pub(super) fn lock(
         &mut self,
         host: Host,
         ino: Ino,
         wanted: HeldLock,
         wait: Option<CallToken>,
+        served: &mut Vec<Served>,
     ) -> LockOutcome {
         let owner = wanted.holder.owner;
         self.hosts.entry(wanted.holder.session).or_insert(host);
@@ -115,6 +117,7 @@ impl Locks {
             // Source: Linux, flock_lock_inode.
             if owner.is_flock {
                 self.apply(ino, HeldLock { kind: LockKind::Unlock, ..wanted });
+                self.serve_ready(LOCK_CHECKS, served);
             }
             if let Some(conflict) = self.conflict(ino, &wanted) {
                 let Some(call) = wait else { return LockOutcome::Conflict(conflict) };
@@ -382,16 +385,26 @@ mod tests {
         HeldLock { holder, kind, range: LockRange { start, end } }
     }
 
+    fn ask(
+        locks: &mut Locks,
+        host: Host,
+        ino: Ino,
+        wanted: HeldLock,
+        wait: Option<CallToken>,
+    ) -> LockOutcome {
+        locks.lock(host, ino, wanted, wait, &mut Vec::new())
+    }
+
     /// Locks `held` single bytes in session 1; in session 2, `waiting` requests wait for all.
     fn crowded(held: u64, waiting: u64) -> Locks {
         let mut locks = Locks::new([7; 16]);
         for at in 0..held {
             let wanted = lock(1, LockKind::Write, 2 * at, 2 * at);
-            assert_eq!(locks.lock(host(1), FILE, wanted, None), LockOutcome::Taken);
+            assert_eq!(ask(&mut locks, host(1), FILE, wanted, None), LockOutcome::Taken);
         }
         for call in 0..waiting {
             let wanted = lock(2, LockKind::Write, 0, u64::MAX);
-            let outcome = locks.lock(host(2), FILE, wanted, Some(CallToken(call)));
+            let outcome = ask(&mut locks, host(2), FILE, wanted, Some(CallToken(call)));
             assert_eq!(outcome, LockOutcome::Waits);
         }
         locks
@@ -404,11 +417,11 @@ mod tests {
             let mut locks = crowded(held, waiting);
             steps(|| {
                 let at = held + 1 - held % 2;
-                locks.lock(host(3), FILE, lock(3, LockKind::Write, at, at), None);
+                ask(&mut locks, host(3), FILE, lock(3, LockKind::Write, at, at), None);
                 locks.conflict(FILE, &lock(3, LockKind::Read, 0, u64::MAX));
                 locks.conflict(FILE, &lock(1, LockKind::Write, 0, u64::MAX));
-                locks.lock(host(3), FILE, lock(3, LockKind::Unlock, 0, u64::MAX), None);
-                locks.lock(host(1), FILE, lock(1, LockKind::Unlock, 0, 0), None);
+                ask(&mut locks, host(3), FILE, lock(3, LockKind::Unlock, 0, u64::MAX), None);
+                ask(&mut locks, host(1), FILE, lock(1, LockKind::Unlock, 0, 0), None);
                 locks.serve_ready(8, &mut Vec::new());
                 locks.take_changed();
             })
@@ -424,7 +437,7 @@ mod tests {
         assert!(locks.is_blocking(1));
         let mut served = Vec::new();
         for at in [0, 2] {
-            locks.lock(host(1), FILE, lock(1, LockKind::Unlock, at, at), None);
+            ask(&mut locks, host(1), FILE, lock(1, LockKind::Unlock, at, at), None);
             while locks.has_ready() {
                 let work = steps(|| locks.serve_ready(8, &mut served));
                 assert!(work < 1_000, "{work} steps");
@@ -443,7 +456,8 @@ mod tests {
             (0..)
                 .take_while(|at| {
                     let wanted = lock(session, LockKind::Write, 2 * at, 2 * at);
-                    locks.lock(host(host_number), Ino(session), wanted, None) == LockOutcome::Taken
+                    ask(&mut locks, host(host_number), Ino(session), wanted, None)
+                        == LockOutcome::Taken
                 })
                 .count()
         };
@@ -452,14 +466,14 @@ mod tests {
         assert_eq!(fill(2, 3), LOCKS.host);
         // An unlock adds a range as well if it divides one.
         let mut locks = Locks::new([7; 16]);
-        locks.lock(host(1), FILE, lock(1, LockKind::Write, 0, u64::MAX), None);
+        ask(&mut locks, host(1), FILE, lock(1, LockKind::Write, 0, u64::MAX), None);
         let divided = (1..).take_while(|at| {
             let hole = lock(1, LockKind::Unlock, 2 * at, 2 * at);
-            locks.lock(host(1), FILE, hole, None) == LockOutcome::Taken
+            ask(&mut locks, host(1), FILE, hole, None) == LockOutcome::Taken
         });
         assert_eq!(divided.count(), LOCKS.host - 1);
         let all = lock(1, LockKind::Unlock, 0, u64::MAX);
-        assert_eq!(locks.lock(host(1), FILE, all, None), LockOutcome::Taken);
+        assert_eq!(ask(&mut locks, host(1), FILE, all, None), LockOutcome::Taken);
     }
 
     /// A conflict that appears while a request waits may close a circle.
@@ -468,14 +482,14 @@ mod tests {
         let mut locks = Locks::new([7; 16]);
         for session in 1..=3 {
             let wanted = lock(session, LockKind::Write, session, session);
-            assert_eq!(locks.lock(host(1), FILE, wanted, None), LockOutcome::Taken);
+            assert_eq!(ask(&mut locks, host(1), FILE, wanted, None), LockOutcome::Taken);
         }
         // Session 1 waits for 3, which ends last, and for 2.
         let wanted = lock(1, LockKind::Write, 1, 3);
-        assert_eq!(locks.lock(host(1), FILE, wanted, Some(CallToken(1))), LockOutcome::Waits);
+        assert_eq!(ask(&mut locks, host(1), FILE, wanted, Some(CallToken(1))), LockOutcome::Waits);
         let wanted = lock(2, LockKind::Write, 1, 1);
-        assert_eq!(locks.lock(host(1), FILE, wanted, Some(CallToken(2))), LockOutcome::Waits);
-        locks.lock(host(1), FILE, lock(3, LockKind::Unlock, 3, 3), None);
+        assert_eq!(ask(&mut locks, host(1), FILE, wanted, Some(CallToken(2))), LockOutcome::Waits);
+        ask(&mut locks, host(1), FILE, lock(3, LockKind::Unlock, 3, 3), None);
         let mut served = Vec::new();
         locks.serve_ready(8, &mut served);
         assert_eq!(served, [(CallToken(1), LockOutcome::Deadlock)]);

@@ -115,7 +115,11 @@ impl<S: Store> Judge<'_, S> {
                 let is_safe = state.kind == NodeKind::File && !has_set_ids(state);
                 let is_shared = is_safe && self.permits(node.ino, READ | WRITE)?;
                 // Source: Linux, may_linkat with protected_hardlinks.
-                if is_shared || self.rights.owns(state.ownership) { Ok(()) } else { Err(Errno::PERM) }
+                if is_shared || self.rights.owns(state.ownership) {
+                    Ok(())
+                } else {
+                    Err(Errno::PERM)
+                }
             }
             Record::Unlink { parent, node, .. } | Record::RemoveDirectory { parent, node, .. } => {
                 self.remove_name(*parent, *node)

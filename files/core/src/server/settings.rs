@@ -90,8 +90,7 @@ pub(super) const MAX_WAITING_NODES: usize = 1 << 18;
 pub(super) const MAX_HELD_BATCHES: u64 = 64;
 
 /// Payload bytes of these batches. A host may have two of the longest messages.
-pub(super) const HELD_BYTES: Limits =
-    Limits { total: 256 << 20, host: 64 << 20, small: 4 << 20 };
+pub(super) const HELD_BYTES: Limits = Limits { total: 256 << 20, host: 64 << 20, small: 4 << 20 };
 
 /// Calls that may wait for one batch: a client that lost a response calls again.
 pub(super) const MAX_BATCH_CALLS: usize = 8;

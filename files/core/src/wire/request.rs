@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::handle::Handle;
 use crate::wire::lease::LeaseKind;
+use crate::wire::limits::{MAX_NODES, MAX_PATH_COMPONENTS, MAX_RANGES, MAX_RECORDS};
+use crate::wire::list::list;
 use crate::wire::lock::{LockKind, LockOwner, LockRange};
 use crate::wire::name::Name;
 use crate::wire::record::Record;
-use crate::wire::limits::{MAX_NODES, MAX_PATH_COMPONENTS, MAX_RANGES, MAX_RECORDS};
-use crate::wire::list::list;
 
 /// Version of these messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -7,11 +7,11 @@ use crate::wire::attributes::{Attributes, Version};
 use crate::wire::errno::Errno;
 use crate::wire::handle::{Handle, Ino};
 use crate::wire::lease::LeaseKind;
+use crate::wire::limits::{MAX_ENTRIES, MAX_NODES, MAX_PATH_COMPONENTS, MAX_STATUS_LINES};
+use crate::wire::list::list;
 use crate::wire::lock::{LockKind, LockRange};
 use crate::wire::name::Name;
 use crate::wire::request::WireVersion;
-use crate::wire::limits::{MAX_ENTRIES, MAX_NODES, MAX_PATH_COMPONENTS, MAX_STATUS_LINES};
-use crate::wire::list::list;
 
 /// Why a request was not served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]

@@ -34,9 +34,8 @@ pub(super) fn find(uid: u32) -> User {
     loop {
         let mut count = groups.len() as libc::c_int;
         // SAFETY: the name is a string in `strings`, and `groups` has room for `count` elements.
-        let got = unsafe {
-            libc::getgrouplist(entry.pw_name, gid, groups.as_mut_ptr(), &raw mut count)
-        };
+        let got =
+            unsafe { libc::getgrouplist(entry.pw_name, gid, groups.as_mut_ptr(), &raw mut count) };
         if got >= 0 {
             groups.truncate(usize::try_from(got).unwrap_or_default());
             groups.retain(|group| *group != gid);
