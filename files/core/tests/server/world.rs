@@ -55,8 +55,9 @@ pub(crate) struct World {
     callbacks: VecDeque<(CallbackToken, Id, Callback)>,
 }
 
+/// The address of a client. Each host has 256 of them.
 pub(crate) fn peer(client: Id) -> SocketAddr {
-    SocketAddr::from(([10, 0, 0, 1], client as u16))
+    SocketAddr::from(([10, 0, (client >> 8) as u8, 1], client as u16))
 }
 
 pub(crate) fn name(name: &str) -> Name {
