@@ -86,8 +86,11 @@ impl<S: Store> Access<S> {
 
     /// Returns the beginning of a session's recall that is requested now.
     pub(super) fn began(&self, session: u64) -> Began {
-        let progress = self.sessions.get(session).map_or(0, |session| session.progress);
-        Began { at: self.now, progress }
+        let (progress, silence) = self
+            .sessions
+            .get(session)
+            .map_or((0, Duration::ZERO), |session| (session.progress, session.silence));
+        Began { at: self.now, progress, silence }
     }
 
     /// Returns whether leases are only reclaimed.
@@ -128,7 +131,7 @@ impl<S: Store> Access<S> {
         };
         let Some(session) = self.sessions.get_mut(number).filter(is_its) else { return false };
         session.is_known = true;
-        self.sessions.hear(number, now);
+        self.sessions.hear(number, now, self.settings.term);
         self.holdings.recalls.wake(number);
         true
     }

@@ -167,6 +167,7 @@ fn finish_batch<S: Store>(core: &mut Core<S>, applied: AppliedBatch, appended: A
     let session = appended.session;
     if let Some(session) = core.access.sessions.get_mut(session) {
         session.applied = number;
+        session.last_batch = core.access.now;
         session.progress = session.progress.saturating_add(appended.progress);
     }
     note_events(core, session, &appended.changes, failed.map(|(at, _)| at), &changed, orphaned);

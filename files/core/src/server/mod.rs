@@ -20,9 +20,8 @@
 //!   lease in a listing or a Welcome: they may be out of date.
 //! - **FSSERVE-4** If a lease ends, then its client has returned it or closed the orphan, or its
 //!   session has ended. If a session ends, then its client has requested that, or its term has
-//!   passed since the last request, or a recall was not answered for a term, with one more term
-//!   for each full batch that arrived since. The client starts its term earlier than the server,
-//!   so it stops first.
+//!   passed since the last request, or a recall was not answered in time (`recall.rs`). The client
+//!   starts its term earlier than the server, so it stops first.
 //! - **FSSERVE-5** If a recall is outstanding, then its session gets no lease on the node beyond
 //!   the kept part. So the answer never ends a lease that was granted later.
 //! - **FSSERVE-6** If a lease is returned, then all appended batches are applied first: the next

@@ -7,9 +7,10 @@
 //! Linux leaves it out in silence (set-id bits, owners); everything else refuses the batch.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::rights::access::{EXECUTE, READ, WRITE};
-use crate::rights::{NOBODY, Ownership, Rights};
+use crate::rights::{NOBODY, Ownership, Rights, User};
 use crate::store::Store;
 use crate::wire::{
     Attributes, Errno, Handle, Ino, LeaseKind, NewNode, NodeKind, Record, SetAttributes,
@@ -32,8 +33,9 @@ pub(super) fn check_xattr(name: &[u8]) -> Result<(), Errno> {
 impl<S: Store> Access<S> {
     /// Returns the rights of a session's client.
     pub(super) fn rights(&self, session: u64) -> Rights {
-        // A session that has ended has no rights that matter.
-        self.sessions.get(session).map(|session| session.rights.clone()).unwrap_or_default()
+        let rights = self.sessions.get(session).map(|session| session.rights.clone());
+        // Nothing asks for a session that has ended; if something did, it would get little.
+        rights.unwrap_or_else(|| Rights::User(Arc::new(User::alone(NOBODY))))
     }
 
     /// Checks that a session may access a node in all of the wanted kinds.

@@ -15,7 +15,9 @@ use super::ending::end_session;
 use super::orphan_care::drop_if_unused;
 use super::output::Output;
 use super::recalls::SessionRecalls;
-use super::settings::{MAX_CALLBACKS, PROGRESS, RECALL_TERMS, RETRY_PART, STUCK_TERMS};
+use super::settings::{
+    EXCUSED_TERMS, MAX_CALLBACKS, PROGRESS, RECALL_TERMS, RETRY_PART, STUCK_TERMS,
+};
 use crate::store::Store;
 
 /// Calls all sessions with recalls to send.
@@ -61,6 +63,9 @@ pub(super) fn finish_recall<S: Store>(
     let Some(number) = core.access.holdings.recalls.tokens.remove(&callback) else { return };
     let Some(recalls) = core.access.holdings.recalls.sessions.get_mut(&number) else { return };
     let Some(recalled) = recalls.outstanding.remove(&callback) else { return };
+    if response.is_none() {
+        recalls.failed_at = Some(core.access.now);
+    }
     let response = response.and_then(|bytes| decode::<CallbackResponse>(bytes).ok());
     match response.map(|decoded| decoded.message) {
         Some(CallbackResponse::Recalled { open }) => {
@@ -105,8 +110,9 @@ pub(super) fn finish_recall<S: Store>(
 /// Returns when a session that does not answer ends; `None` if no request waits for its answer. The
 /// waiting requests proceed then (FS-15).
 ///
-/// Each [`PROGRESS`] that it has sent since the recall is worth a term: so a client that flushes a
-/// large log keeps its session, and one that only renews, or sends tiny batches, does not.
+/// It has a term. Up to two more are added where its network is to blame: it was silent, calls to
+/// it fail, or its changes trickle in. Each [`PROGRESS`] that it has sent since the recall is worth
+/// another one: so a client that flushes a large log keeps its session.
 fn fence_deadline<S: Store>(
     access: &Access<S>,
     number: u64,
@@ -117,7 +123,11 @@ fn fence_deadline<S: Store>(
     let session = access.sessions.get(number)?;
     let terms = 1 + session.progress.saturating_sub(since.progress) / PROGRESS;
     let terms = u32::try_from(terms).unwrap_or(RECALL_TERMS).min(RECALL_TERMS);
-    Some((session.last_heard + term).min(since.at + term * terms))
+    let tried = recalls.failed_at.unwrap_or_default().max(session.last_batch);
+    let silence = session.silence.saturating_sub(since.silence);
+    let excused = tried.saturating_sub(since.at) + silence;
+    let deadline = since.at + term * terms + excused.min(term * EXCUSED_TERMS);
+    Some((session.last_heard + term).min(deadline))
 }
 
 /// Ends sessions that do not answer recalls, and calls others again.

@@ -40,6 +40,8 @@ pub(super) struct Began {
     pub(super) at: Duration,
     /// [Progress](super::session::Session::progress) of its session at that time.
     pub(super) progress: u64,
+    /// [Silence](super::session::Session::silence) of its session at that time.
+    pub(super) silence: Duration,
 }
 
 /// Recalls of several nodes, and the beginning of the oldest one.
@@ -79,6 +81,8 @@ pub(super) struct SessionRecalls {
     /// Not sent yet.
     pub(super) pending: Option<Recalled>,
     pub(super) outstanding: BTreeMap<CallbackToken, Recalled>,
+    /// When the last call that failed did so.
+    pub(super) failed_at: Option<Duration>,
     /// When to call again after a call that failed.
     pub(super) retry_at: Option<Duration>,
 }

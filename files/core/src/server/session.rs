@@ -48,6 +48,11 @@ pub(super) struct Session {
     pub(super) read_only: bool,
     /// When its last request arrived; changed by [`Sessions::hear`].
     pub(super) last_heard: Duration,
+    /// When its last batch was applied.
+    pub(super) last_batch: Duration,
+    /// All times between two requests that were longer than half a term: no client that can reach
+    /// the server pauses so long.
+    pub(super) silence: Duration,
     /// Bytes of the batches that were applied, and [`RECORD_PROGRESS`] for each record.
     ///
     /// [`RECORD_PROGRESS`]: super::settings::RECORD_PROGRESS
@@ -91,6 +96,8 @@ impl Session {
             host: sender.host(),
             read_only: false,
             last_heard: now,
+            last_batch: now,
+            silence: Duration::ZERO,
             progress: 0,
             ranges: Vec::new(),
             applied,
@@ -215,9 +222,13 @@ impl Sessions {
     }
 
     /// Records that a request of a session has arrived.
-    pub(super) fn hear(&mut self, number: u64, now: Duration) {
+    pub(super) fn hear(&mut self, number: u64, now: Duration, term: Duration) {
         let Some(session) = self.live.get_mut(&number) else { return };
         let before = std::mem::replace(&mut session.last_heard, now);
+        let pause = now.saturating_sub(before);
+        if pause > term / 2 {
+            session.silence += pause;
+        }
         self.heard.remove(&(before, number));
         self.heard.insert((now, number));
         if self.watched.remove(&(before, number)) {

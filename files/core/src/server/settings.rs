@@ -67,7 +67,11 @@ pub(super) const PROGRESS: u64 = 1 << 20;
 /// Progress that a record counts as, beside its payload: a full batch has 1,000 records.
 pub(super) const RECORD_PROGRESS: u64 = 1 << 10;
 
-/// Terms after which an unanswered recall ends its session in any case.
+/// Terms that a session has for the answer to a recall beside the first one, if its network may be
+/// the cause.
+pub(super) const EXCUSED_TERMS: u32 = 2;
+
+/// Terms, without the excused ones, after which an unanswered recall ends its session in any case.
 pub(super) const RECALL_TERMS: u32 = 12;
 
 /// Part of the term, as a divisor, after which a failed recall is repeated: often enough to reach a

@@ -57,7 +57,7 @@ pub(super) fn welcome<S: Store>(
         session.is_known = true;
         session.read_only = hello.read_only;
     }
-    core.access.sessions.hear(number, now);
+    core.access.sessions.hear(number, now, core.access.settings.term);
     core.access.holdings.recalls.wake(number);
     accept(core, call, number, None, hello, version);
 }

@@ -13,6 +13,7 @@
 //! and to the networks that it was told to trust.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,39 +42,65 @@ enum Origin {
     Elsewhere,
 }
 
+/// Why a sender has no rights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stranger {
+    /// Its user is not served.
+    User,
+    /// This kernel does not name the owners of sockets. A client of the same user is served once it
+    /// is connected by shared memory.
+    Unnamed,
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "this server does not serve its user",
+            Self::Unnamed => "this kernel does not name its user (module udp_diag)",
+        })
+    }
+}
+
 /// Finds out the rights of senders.
 #[derive(Debug)]
 pub(super) struct Identities {
     own: u32,
+    /// Whether the kernel names the owners of sockets.
+    has_names: bool,
     addresses: HashMap<IpAddr, (Duration, bool)>,
     users: HashMap<u32, (Duration, Arc<User>)>,
 }
 
 impl Identities {
-    /// Returns identities as seen by the user that runs the server.
-    pub(super) fn new() -> Self {
+    /// Returns identities as seen by the user that runs the server at an address.
+    pub(super) fn new(server: SocketAddr) -> Self {
         Self {
             own: rustix::process::geteuid().as_raw(),
+            has_names: udp_owner(server).is_some(),
             addresses: HashMap::new(),
             users: HashMap::new(),
         }
     }
 
-    /// Returns the rights of a request's sender at an export with these settings; `None` if it has
-    /// none.
+    /// Returns the rights of a request's sender at an export with these settings.
+    ///
+    /// # Errors
+    ///
+    /// [`Stranger`]: it has none.
     pub(super) fn rights(
         &mut self,
         now: Duration,
         request: &Request,
         settings: &ServerSettings,
-    ) -> Option<Rights> {
+    ) -> Result<Rights, Stranger> {
         let origin = match request.peer_credentials() {
-            Ok(Some(credentials)) => Origin::Here(credentials.uid),
-            Ok(None) => self.origin(now, request.peer_addr())?,
+            Ok(Some(credentials)) => Some(Origin::Here(credentials.uid)),
+            Ok(None) => self.origin(now, request.peer_addr()),
             // The process has ended, so the port that it named says nothing.
-            Err(_) => return None,
+            Err(_) => return Err(Stranger::User),
         };
-        self.rights_of(now, origin, settings)
+        let unknown = if self.has_names { Stranger::User } else { Stranger::Unnamed };
+        self.rights_of(now, origin.ok_or(unknown)?, settings).ok_or(Stranger::User)
     }
 
     fn origin(&mut self, now: Duration, peer: SocketAddr) -> Option<Origin> {
@@ -138,7 +165,7 @@ mod tests {
     use super::*;
 
     fn identities(own: u32) -> Identities {
-        Identities { own, ..Identities::new() }
+        Identities { own, ..Identities::new("127.0.0.1:9".parse().unwrap()) }
     }
 
     fn rights(own: u32, origin: Origin, settings: &ServerSettings) -> Option<Rights> {

@@ -36,7 +36,7 @@ use callbacks::Callee;
 pub use error::ServeError;
 pub use exports::Export;
 use exports::Exports;
-use identities::Identities;
+use identities::{Identities, Stranger};
 use requests::Requests;
 
 /// Messages handed to the core before a commit. Chosen by us: more than 100 clients have
@@ -107,7 +107,7 @@ impl<S: Store> Service<S> {
         Ok(Self {
             endpoint,
             exports,
-            identities: Identities::new(),
+            identities: Identities::new(endpoint.local_addr()),
             requests: Requests::default(),
             bulk: BulkQueue::new(),
             idleness: Idleness::new(poll),
@@ -232,13 +232,19 @@ impl<S: Store> Service<S> {
         let peer = request.peer_addr();
         let Ok(export) = self.exports.find(peer, &message) else { return };
         let rights = self.identities.rights(now(), &request, export.server.settings());
-        let Some(rights) = rights else {
-            if export.trust.reports_stranger(peer) {
-                (self.report)(&format!("refused {peer}: it is not of a user who is served here"));
+        let rights = match rights {
+            Ok(rights) => rights,
+            Err(stranger) => {
+                if export.trust.reports_stranger(peer) {
+                    (self.report)(&format!("refused {peer}: {stranger}"));
+                }
+                if stranger == Stranger::User {
+                    // A client that no longer waits needs no response.
+                    let _ = request.reply(frame::encode(&Response::Failed(Failure::NotTrusted)));
+                }
+                // Without a response, the client tries again.
+                return;
             }
-            // A client that no longer waits needs no response.
-            let _ = request.reply(frame::encode(&Response::Failed(Failure::NotTrusted)));
-            return;
         };
         let call = self.requests.add(request);
         let began = stations::stamp();
