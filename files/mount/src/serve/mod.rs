@@ -104,10 +104,11 @@ impl<S: Store> Service<S> {
             read_only: exports.iter().all(|export| export.read_only),
             mount: None,
         };
+        let identities = Identities::new(endpoint.local_addr());
         Ok(Self {
             endpoint,
             exports,
-            identities: Identities::new(endpoint.local_addr()),
+            identities,
             requests: Requests::default(),
             bulk: BulkQueue::new(),
             idleness: Idleness::new(poll),
