@@ -3,7 +3,8 @@
 use crate::rights::access::{EXECUTE, READ};
 use crate::wire::frame::encode;
 use crate::wire::{
-    Attributes, Entry, Errno, Handle, Ino, LeaseKind, LookUp, NodeKind, NodeRange, Response, Step,
+    Attributes, Errno, FoundNode, Handle, Ino, LeaseKind, LookUp, NodeKind, NodeRange, PathStep,
+    Response,
 };
 use bytes::Bytes;
 
@@ -39,11 +40,11 @@ pub(super) fn look_up<S: Store>(
     for name in &look_up.path {
         let (directory, attributes) = found[found.len() - 1];
         if attributes.kind != NodeKind::Directory {
-            end = Some(Step::Failed(Errno::NOTDIR));
+            end = Some(PathStep::Failed(Errno::NOTDIR));
             break;
         }
         if let Err(errno) = access.may(session, directory, EXECUTE) {
-            end = Some(Step::Failed(errno));
+            end = Some(PathStep::Failed(errno));
             break;
         }
         match access.store.look_up(directory, name) {
@@ -55,11 +56,11 @@ pub(super) fn look_up<S: Store>(
                 found.push((ino, attributes));
             }
             Ok(None) => {
-                end = Some(Step::Absent);
+                end = Some(PathStep::Absent);
                 break;
             }
             Err(errno) => {
-                end = Some(Step::Failed(errno));
+                end = Some(PathStep::Failed(errno));
                 break;
             }
         }
@@ -77,7 +78,7 @@ pub(super) fn look_up<S: Store>(
     });
     let mut entries = entries.collect::<Vec<_>>().into_iter();
     let Some(start) = entries.next() else { return Attempt::failed(Errno::STALE) };
-    let steps = entries.map(Step::Found).chain(end).collect();
+    let steps = entries.map(PathStep::Found).chain(end).collect();
     Response::Found { start, steps }.into()
 }
 
@@ -90,7 +91,7 @@ pub(super) fn entry<S: Store>(
     attributes: Attributes,
     wanted: LeaseKind,
     contents: Option<Bytes>,
-) -> Entry {
+) -> FoundNode {
     let wanted = access.permitted(session, &attributes, wanted);
     let lease = offer(access, ticket, session, ino, wanted);
     entry_with(access, session, ino, attributes, lease, contents)
@@ -104,12 +105,12 @@ pub(super) fn entry_with<S: Store>(
     attributes: Attributes,
     lease: LeaseKind,
     contents: Option<Bytes>,
-) -> Entry {
+) -> FoundNode {
     reveal(access, session, ino);
     if let Some(session) = access.sessions.get_mut(session) {
         session.note(ino);
     }
-    Entry { handle: access.proofs.handle(ino), attributes, lease, contents }
+    FoundNode { handle: access.proofs.handle(ino), attributes, lease, contents }
 }
 
 /// Returns the target of a link, or the contents of a file of at most `inline` bytes that the

@@ -1,7 +1,9 @@
 //! Hello and Goodbye: sessions start, resume and end by their client's request.
 
 use crate::store::{ClientId, Store};
-use crate::wire::{Entry, Errno, Failure, Hello, Ino, LeaseKind, Response, Welcome, WireVersion};
+use crate::wire::{
+    Errno, Failure, FoundNode, Hello, Ino, LeaseKind, Response, Welcome, WireVersion,
+};
 
 use super::batches::commit;
 use super::core::Core;
@@ -118,8 +120,12 @@ fn accept<S: Store>(
     } else {
         LeaseKind::None
     };
-    let root =
-        Entry { handle: core.access.proofs.handle(Ino::ROOT), attributes, lease, contents: None };
+    let root = FoundNode {
+        handle: core.access.proofs.handle(Ino::ROOT),
+        attributes,
+        lease,
+        contents: None,
+    };
     let welcome = Welcome {
         version,
         session: number,

@@ -7,8 +7,8 @@ use apus_fs_core::server::ServerSettings;
 use apus_fs_core::wire::frame::encode;
 use apus_fs_core::wire::{
     Data, Errno, Failure, Handle, Hello, LeaseKind, ListTree, Lock, LockKind, LockOwner, LockRange,
-    NewNode, NodeKind, NodeRange, Record, Request, Response, SessionRequest, SetAttributes, Step,
-    Time,
+    NewNode, NodeKind, NodeRange, PathStep, Record, Request, Response, SessionRequest,
+    SetAttributes, Time,
 };
 
 use crate::store::SmallStore;
@@ -174,7 +174,7 @@ fn a_closed_folder_is_neither_walked_nor_listed() {
     for id in [NOBODY, ANY] {
         let walk = World::look_up(root, &["closed", "inside"], Shared);
         let Response::Found { steps, .. } = files.world.ask(id, walk) else { panic!("not found") };
-        assert_eq!(steps.last(), Some(&Step::Failed(Errno::ACCES)));
+        assert_eq!(steps.last(), Some(&PathStep::Failed(Errno::ACCES)));
         let list = ListTree {
             directory: closed,
             after: None,

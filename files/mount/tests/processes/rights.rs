@@ -8,7 +8,7 @@ use std::time::Duration;
 use apus::{CallOptions, Endpoint};
 use apus_fs_core::wire::{
     Batch, BatchDone, Errno, Failure, Handle, Hello, Ino, LeaseKind, LookUp, Name, NewNode,
-    NodeKind, NodeRange, Record, Request, Response, SessionRequest, SetAttributes, Step, Time,
+    NodeKind, NodeRange, PathStep, Record, Request, Response, SessionRequest, SetAttributes, Time,
     WantedLease, Welcome, WireVersion, frame,
 };
 use bytes::Bytes;
@@ -175,9 +175,9 @@ impl Client {
             panic!("not found");
         };
         match steps.pop() {
-            Some(Step::Found(entry)) => Ok((entry.handle, entry.contents)),
-            Some(Step::Failed(errno)) => Err(errno),
-            Some(Step::Absent) | None => panic!("absent"),
+            Some(PathStep::Found(entry)) => Ok((entry.handle, entry.contents)),
+            Some(PathStep::Failed(errno)) => Err(errno),
+            Some(PathStep::Absent) | None => panic!("absent"),
         }
     }
 
