@@ -7,6 +7,7 @@ use crate::engine::state::{IncomingRequest, Origin};
 use crate::engine::tracer::stage;
 use crate::error::ReplyError;
 use crate::submission::AT_ONCE;
+use apus_local::Credentials;
 use apus_proto::Payload;
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;
@@ -79,6 +80,24 @@ impl Request {
         shard.owner().check().ok()?;
         let session = shard.lock().transport().session_of_request(*rpc)?;
         shard.sealing().identity(self.from, session)
+    }
+
+    /// Returns the process that has sent the request, as the kernel named it when the process
+    /// connected. `None` if the request arrived through the network: an address of this host then
+    /// belongs to the user that [`udp_owner`](crate::local::udp_owner) returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplyError::ClientGone`]: the process has disconnected.
+    pub fn peer_credentials(&self) -> Result<Option<Credentials>, ReplyError> {
+        match self.pending.origin {
+            Some(Origin::Network(_)) => Ok(None),
+            Some(Origin::Local(pair, _)) => {
+                let credentials = self.pending.shard.lock().credentials(pair);
+                credentials.map(Some).ok_or(ReplyError::ClientGone)
+            }
+            None => Err(ReplyError::ClientGone),
+        }
     }
 
     /// Sends the response, which may be empty. Waits for room if a limit of the configuration is
