@@ -19,6 +19,11 @@ impl ClientWatch {
         Self(state)
     }
 
+    /// Returns the watch of a client that has gone, as far as this process can tell.
+    pub(crate) fn gone() -> Self {
+        Self(ClientState::gone())
+    }
+
     /// Returns whether the client does not wait for the reply any more.
     #[must_use]
     pub fn is_gone(&self) -> bool {

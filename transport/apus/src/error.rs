@@ -1,6 +1,7 @@
 //! Errors of endpoints, calls and replies.
 
 use crate::refusal::remedy;
+use apus_process::ForeignProcess;
 use apus_proto::{CommandError, ConfigError, Execution, FailureKind, RpcError};
 use std::io;
 use std::net::SocketAddr;
@@ -18,6 +19,10 @@ pub enum Closed {
     /// needed.
     #[error("the endpoint's driver failed: {0}")]
     Driver(#[source] Arc<io::Error>),
+    /// The caller is in a child of the process that opened the endpoint: a fork does not copy
+    /// endpoints. The parent's endpoint is as it was, and nothing was sent.
+    #[error("the endpoint is another process's: {0}")]
+    Forked(#[from] ForeignProcess),
 }
 
 /// The reason why a call failed. [`CallError::execution`] tells whether its request may have been
@@ -59,6 +64,18 @@ pub enum CallError {
         /// Whether the request may have been executed.
         execution: Execution,
     },
+}
+
+impl From<ForeignProcess> for CallError {
+    fn from(error: ForeignProcess) -> Self {
+        Self::Closed(error.into())
+    }
+}
+
+impl From<ForeignProcess> for ReplyError {
+    fn from(error: ForeignProcess) -> Self {
+        Self::Closed(error.into())
+    }
 }
 
 impl CallError {

@@ -17,6 +17,13 @@ pub(crate) struct ClientState {
 }
 
 impl ClientState {
+    /// Returns the state of a client that has gone.
+    pub(crate) fn gone() -> Arc<Self> {
+        let state = Arc::<Self>::default();
+        state.set_gone();
+        state
+    }
+
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
@@ -81,11 +88,10 @@ impl ClientWatches {
     }
 
     fn watch(&mut self, watched: Watched, is_gone: bool) -> Arc<ClientState> {
-        let state = Arc::<ClientState>::default();
         if is_gone {
-            state.set_gone();
-            return state;
+            return ClientState::gone();
         }
+        let state = Arc::<ClientState>::default();
         let states = self.states.entry(watched).or_default();
         if states.len().is_power_of_two() {
             states.retain(|state| state.strong_count() > 0);

@@ -6,6 +6,7 @@
 mod answering;
 mod calling;
 mod failures;
+mod host;
 mod limits;
 mod local_end;
 mod no_key;
@@ -31,7 +32,7 @@ use failures::Failures;
 use local_end::LocalEnd;
 use output::Output;
 use peers::{PeerLife, Peers};
-use rates::{NoKeyTimes, UnknownPeerRate};
+use rates::{HandshakeRates, NoKeyTimes};
 use servers::Servers;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -64,9 +65,11 @@ impl Handshakes {
         let mut life = [0; 8];
         negotiator.fill_random(&mut life);
         let life = u64::from_be_bytes(life);
+        let Limits { unproven_per_second, proven_per_second, .. } = limits;
+        let rates = HandshakeRates::new(unproven_per_second, proven_per_second, now);
         Self {
             clients: BTreeMap::new(),
-            servers: Servers::new(cookies, UnknownPeerRate::new(limits.unknown_per_second, now)),
+            servers: Servers::new(cookies, rates),
             peers: Peers::new(now),
             life,
             born: now,
@@ -272,7 +275,7 @@ impl Handshakes {
     /// Handles a FAILED packet: the peer ended handshake `id`.
     fn handle_failed(&mut self, now: Duration, peer: SocketAddr, id: u64, code: u32) {
         let cause = Failure::from_code(u8::try_from(code).unwrap_or(0));
-        if self.servers.in_progress.remove(&(peer, id)).is_some() {
+        if self.servers.fail((peer, id)).is_some() {
             self.failures.fail_server(peer, cause, FoundBy::Peer);
         }
         if self.clients.get(&peer).is_some_and(|client| client.flight.id == id)
