@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// The present life of an endpoint: the time since it opened its socket.
+/// The present life of an endpoint: the time since it opened its socket (SEAL-18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
     /// A random number that no other life has.

@@ -1,14 +1,13 @@
 //! The check of an RPC whose peer should be sending: requests the missing bytes, and gives up in
 //! the end.
 
-use super::client::{check_client, is_watched_in_service};
 use super::progress::{Progress, check_progress};
 use super::suspect::{fail_unreached, interval};
 use crate::budget::SendBudget;
 use crate::error::FailureKind;
 use crate::inbound::Inbound;
 use crate::lifecycle::{Ending, end_server};
-use crate::limits::MAX_NEED_ACK_INTERVAL;
+use crate::limits::{CLIENT_GONE_TIMEOUTS, MAX_NEED_ACK_INTERVAL};
 use crate::peer::PeerId;
 use crate::protocol::Protocol;
 use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, SideState};
@@ -100,12 +99,7 @@ fn asks(protocol: &Protocol, rpc: RpcKey, timeout: u64) -> u32 {
 }
 
 /// Sends RESENDs to `peer` for the RPCs in its line, as many as its burst has room for (TIME-6).
-pub(super) fn ask_in_turn(
-    protocol: &mut Protocol,
-    inbound: &mut Inbound,
-    output: &mut Output,
-    peer: PeerId,
-) {
+fn ask_in_turn(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Output, peer: PeerId) {
     let read_up_to = protocol.timers.arrears.read_up_to(protocol.now);
     let (interval, most) = (interval(protocol, peer), protocol.timers.resend_interval.most());
     while protocol.tables.peers[peer].resends.may_ask(read_up_to, interval, most) {
@@ -145,11 +139,36 @@ fn is_doubtful(protocol: &Protocol, rpc: RpcKey) -> bool {
 
 /// Whether the peer has been silent about `rpc` for long enough, and the last request to it was not
 /// recent (TIME-3).
-pub(super) fn is_due(protocol: &Protocol, rpc: RpcKey) -> bool {
+fn is_due(protocol: &Protocol, rpc: RpcKey) -> bool {
     let entry = &protocol.tables.rpcs[rpc];
     let since = protocol.timers.arrears.read_up_to(protocol.now).since(entry.asked);
     let asked_lately = entry.asks > 0 && since < interval(protocol, entry.peer);
     protocol.silence(rpc) >= protocol.rto(rpc) && !asked_lately
+}
+
+/// A request in service whose application wants to know whether its client still waits (RPC-20): a
+/// client that lives answers a RESEND for no bytes with BUSY, one that has cancelled the call or was
+/// restarted with RPC_UNKNOWN, and a host that is gone with silence.
+///
+/// Returns whether the client of `rpc` is asked: its request is in service, and watched.
+fn is_watched_in_service(protocol: &Protocol, rpc: RpcKey) -> bool {
+    let entry = &protocol.tables.rpcs[rpc];
+    entry.state() == SideState::Server(ServerState::InService) && entry.silence_place.tick != 0
+}
+
+/// Asks the client of a request in service, or ends the request if the client has not answered for
+/// long.
+fn check_client(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Output, rpc: RpcKey) {
+    let long = CLIENT_GONE_TIMEOUTS * protocol.config.timeout_usecs() * USEC;
+    let entry = &protocol.tables.rpcs[rpc];
+    if protocol.silence(rpc) >= long && entry.asks >= MIN_RESENDS {
+        output.observation.metrics.recovery.rpc_timeouts += 1;
+        return end_server(protocol, inbound, output, rpc, Ending::Discarded);
+    }
+    if is_due(protocol, rpc) {
+        protocol.timers.resend_lines.join(&mut protocol.tables.rpcs, rpc);
+        ask_in_turn(protocol, inbound, output, protocol.tables.rpcs[rpc].peer);
+    }
 }
 
 /// Ends an RPC after `silent` nanoseconds of silence, in which the peer did not answer requests.

@@ -22,8 +22,8 @@ pub(crate) struct Birth {
     latest: Instant,
 }
 
-/// The age of an endpoint born at `born`, as it states it at `now`: in microseconds. 0 states
-/// nothing.
+/// The age of an endpoint born at `born`, as it states it at `now` (WIRE-37): in microseconds. 0
+/// states nothing.
 pub(crate) fn stated_age(born: Option<Instant>, now: Instant) -> u32 {
     let age = born.map_or(0, |born| now.since(born) / UNIT);
     u32::try_from(age).unwrap_or(u32::MAX)
@@ -74,6 +74,7 @@ mod tests {
         assert!(!birth.excludes(at(9_950), at(10_200)), "the session may be this life's");
     }
 
+    /// WIRE-37.
     #[test]
     fn no_age_and_a_great_age_exclude_nothing() {
         assert_eq!(stated_age(None, at(5)), 0);
