@@ -25,7 +25,7 @@ fn root_of_another_host_is_not_root() {
     let Some(hosts) = Hosts::up() else { return };
     let program = env!("CARGO_BIN_EXE_apus");
     let address = "10.77.0.1:4000";
-    for (options, is_root) in [("", false), ("--trust-root", true)] {
+    for (options, is_root) in [("", false), (" --trust-root", true)] {
         let folders = Folders::new();
         let (served, here) = (folders.path("served"), folders.path("here"));
         fs::write(served.join("secret"), "of root").unwrap();
@@ -34,7 +34,7 @@ fn root_of_another_host_is_not_root() {
         set_mode(&served.join("open"), 0o1777);
         let words = format!("{program} fs serve {} --listen {address}", served.display());
         let mut server = hosts
-            .command(0, &format!("{words} --trust 10.77.0.0/24 {options}"))
+            .command(0, &format!("{words} --trust 10.77.0.0/24{options}"))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
