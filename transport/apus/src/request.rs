@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// A request that has arrived, to be answered once with [`Request::reply`].
 ///
 /// Any thread may reply at any time, and requests may be answered in any order. If a request is
-/// dropped without a reply, its client gets a corresponding error.
+/// dropped without a reply, its client gets a corresponding error. In a child of a fork, replying
+/// fails and dropping does nothing.
 #[derive(Debug)]
 #[must_use = "reply to it; dropped, it fails at the client"]
 pub struct Request {
@@ -44,7 +45,7 @@ impl std::fmt::Debug for PendingReply {
 impl Request {
     #[inline(always)]
     pub(crate) fn new(shard: Arc<Shard>, arrived: IncomingRequest) -> Self {
-        let IncomingRequest { origin, from, payload, rpc } = arrived;
+        let IncomingRequest { origin, from, payload, rpc, .. } = arrived;
         stage(rpc, Event::RequestReturned, payload.len());
         Self { pending: PendingReply { shard, origin: Some(origin), rpc }, payload, from }
     }
@@ -76,6 +77,7 @@ impl Request {
     pub fn peer_identity(&self) -> Option<Arc<apus_seal::Identity>> {
         let Some(Origin::Network(rpc)) = &self.pending.origin else { return None };
         let shard = &self.pending.shard;
+        shard.owner().check().ok()?;
         let session = shard.lock().transport().session_of_request(*rpc)?;
         shard.sealing().identity(self.from, session)
     }
@@ -122,6 +124,7 @@ impl PendingReply {
     /// Replies, waiting for room if necessary.
     fn reply(&mut self, mut payload: Payload) -> Result<(), ReplyError> {
         let Self { shard, origin, rpc } = self;
+        shard.owner().check()?;
         stage(*rpc, Event::Reply, payload.len());
         let mut core = shard.lock();
         loop {
@@ -139,6 +142,9 @@ impl PendingReply {
     /// times that room had become available before the attempt, for [`Room`].
     #[cfg(feature = "tokio")]
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
+        if let Err(error) = self.shard.owner().check() {
+            return (0, Err(error.into()));
+        }
         let mut core = self.shard.lock();
         (core.room_changes(), core.reply(&mut self.origin, self.rpc, payload, None))
     }
@@ -175,6 +181,12 @@ impl<'a, R: Pending> Replies<'a, R> {
     pub(crate) fn reply(&mut self) -> Option<(Arc<Shard>, Room)> {
         loop {
             let shard = self.left.first_mut()?.0.pending().shard.clone();
+            if let Err(error) = shard.owner().check() {
+                // In a child of a fork, no request is answered or refused.
+                self.left.clear();
+                self.result = Err(error.into());
+                return None;
+            }
             let mut core = shard.lock();
             let room = Room { seen: core.room_changes() };
             let (mut settled, mut is_full) = (0, false);
@@ -229,7 +241,10 @@ impl<'a, R: Pending> Replies<'a, R> {
 
 impl Drop for PendingReply {
     fn drop(&mut self) {
-        if let Some(origin) = self.origin.take() {
+        // In a child of a fork it is still the parent's to answer.
+        if let Some(origin) = self.origin.take()
+            && self.shard.owner().is_current()
+        {
             self.shard.lock().abandon(origin);
         }
     }
