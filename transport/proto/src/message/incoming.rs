@@ -26,8 +26,12 @@
 //!   retained. Only the retained bytes depend on `kept`.
 //! - **INCOMING-7** (CAP-13) Memory is allocated for bytes that are reserved or have arrived, and
 //!   at most twice as much.
+//! - **INCOMING-8** (BAD-11) `allowed` is at most the unscheduled window plus the bytes granted by
+//!   this endpoint, whatever the sender announces; or the received bytes plus the last GRANT, if
+//!   more have arrived.
 
 use super::Reservation;
+use crate::allowed::Allowed;
 use crate::extent::extent;
 use crate::limits::{MAX_GAPS, PROGRESS_BYTES, RESERVE_AT_ONCE};
 use crate::time::Instant;
@@ -40,12 +44,16 @@ use std::ops::Range;
 pub(crate) struct MessageIn {
     /// Total payload bytes, from the first DATA packet. Constant afterwards (RPC-17).
     length: u32,
-    /// Payload bytes that its sender announced to send without grants. Constant.
+    /// Payload bytes that its sender announced to send without grants, as far as they were allowed.
+    /// Constant.
     unscheduled: u32,
     /// Distinct positions that have arrived.
     received: u32,
     /// Offset just past the last byte that the sender may transmit, unscheduled bytes included.
     granted: u32,
+    /// Number of bytes that this endpoint has allowed its sender: announced ones as far as the
+    /// unscheduled window allows, and granted ones.
+    allowed: u32,
     /// Offset of the first gap: all bytes before it have arrived.
     prefix: u32,
     /// Number of leading bytes that are retained, at most `length`.
@@ -100,6 +108,7 @@ impl MessageIn {
             received: 0,
             // The packet of an empty message needs no GRANT.
             granted: if length == 0 { extent(0) } else { unscheduled },
+            allowed: unscheduled,
             prefix: 0,
             kept: length,
             content: Vec::new(),
@@ -109,6 +118,12 @@ impl MessageIn {
             stalled: false,
             longest_packet: 0,
         }
+    }
+
+    /// Of the bytes that its sender has announced, only `announced` were allowed.
+    pub(crate) fn allowing(self, announced: Allowed) -> Self {
+        let unscheduled = self.unscheduled.min(announced.get());
+        Self { unscheduled, allowed: unscheduled, ..self }
     }
 
     /// Sets the initial room, at `now`.
@@ -138,7 +153,7 @@ impl MessageIn {
         extent(self.length)
     }
 
-    /// Bytes that the sender transmits without grants.
+    /// Bytes that the sender transmits without grants, as far as they were allowed.
     pub(crate) const fn unscheduled(&self) -> u32 {
         self.unscheduled
     }
@@ -166,6 +181,12 @@ impl MessageIn {
         self.granted.saturating_sub(self.received)
     }
 
+    /// Bytes in flight as far as this endpoint has allowed them, which count for other messages:
+    /// [`MessageIn::outstanding`] may be any number that its sender has invented.
+    pub(crate) const fn held(&self) -> Allowed {
+        Allowed::at_most(self.outstanding(), self.allowed.saturating_sub(self.received))
+    }
+
     /// Whether all bytes have arrived.
     pub(crate) const fn is_complete(&self) -> bool {
         self.received == self.extent()
@@ -181,11 +202,15 @@ impl MessageIn {
         self.reservation = reservation;
     }
 
-    /// Records that bytes arrived at `now`: enough of them are progress.
-    pub(crate) const fn note_progress(&mut self, now: Instant) {
-        if self.received - self.progress.1 >= PROGRESS_BYTES {
+    /// Records that bytes arrived at `now`. Returns whether that is progress: they are enough, or
+    /// all that its sender may transmit.
+    pub(crate) const fn note_progress(&mut self, now: Instant) -> bool {
+        let is_progress =
+            self.received - self.progress.1 >= PROGRESS_BYTES || self.outstanding() == 0;
+        if is_progress {
             self.note_waiting(now);
         }
+        is_progress
     }
 
     /// Records that its sender had nothing to send until `now`, because it waits for grants.
@@ -218,7 +243,13 @@ impl MessageIn {
 
     /// Raises the limit up to which the sender may transmit (INCOMING-3, INCOMING-4).
     pub(crate) fn grant(&mut self, offset: u32) {
-        self.granted = self.granted.max(offset.min(self.extent()));
+        let before = self.granted;
+        self.granted = before.max(offset.min(self.extent()));
+        // INCOMING-8
+        let more = self.granted - before;
+        if more > 0 {
+            self.allowed = self.allowed.max(self.received).saturating_add(more);
+        }
     }
 
     /// Inserts the new bytes of a packet that lies inside the message (CODEC-2, RPC-15).

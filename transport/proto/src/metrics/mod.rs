@@ -135,6 +135,9 @@ counters! {
         /// Stalled requests that were given up because others needed the room of their received
         /// bytes.
         stalled_requests_given_up,
+        /// Calls that failed because their responses stalled and others needed the room of their
+        /// received bytes.
+        stalled_responses_given_up,
         /// Sessions that replaced an earlier one of the same address (a restarted client). In the
         /// kernel profile: hosts whose call counter restarted.
         sessions_replaced,
