@@ -1,8 +1,8 @@
 //! Incoming checker: granted bytes in flight stay within `max_incoming`.
 //!
 //! GRANT-5: a GRANT, the oldest message's share included, never raises the sum of granted and not
-//! received bytes above `max_incoming`, in which each host but the one of the message counts with
-//! at most half of it (GRANT-21). GRANT-7: each GRANT raises its message's limit. The
+//! received bytes above `max_incoming`, in which each host but the one of the message may count with
+//! at most half of it (GRANT-21: if it is doubtful, which is not checked). GRANT-7: each GRANT raises its message's limit. The
 //! checker's sum is never greater than the core's: a message counts from its first GRANT. After a
 //! RESEND, or a resend interval without progress (GRANT-10), it does not count until it is granted
 //! again. A message that announces more than the unscheduled window does not count at all. After its possible end it does

@@ -27,8 +27,9 @@ pub(super) enum Progress {
 
 /// Checks the progress of the incoming message of `rpc`, some of which its sender may transmit.
 ///
-/// After a resend interval without progress, the message holds no grants. The interval is the
-/// configured one: a sender could lengthen the round-trip times that are measured with it.
+/// After a resend interval without progress, the message holds no grants; if hardly any of its
+/// granted bytes have arrived, its host is doubtful (GRANT-21). The interval is the configured one:
+/// a sender could lengthen the round-trip times that are measured with it.
 ///
 /// After [`STALLED_INTERVALS`] without progress, the message returns the room for its missing
 /// bytes. A message without progress for `timeout_usecs` is given up if others recently lacked
@@ -41,14 +42,19 @@ pub(super) fn check_progress(
     rpc: RpcKey,
 ) -> Progress {
     let peer = protocol.tables.rpcs[rpc].peer;
-    let Some(message) = &protocol.tables.rpcs[rpc].incoming else { return Progress::Live };
-    let idle = protocol.timers.arrears.read_up_to(protocol.now).since(message.progressed());
-    let bounds = protocol.timers.resend_interval;
-    if idle < bounds.least(protocol.config.resend_usecs()) {
+    let entry = &mut protocol.tables.rpcs[rpc];
+    let Some(message) = &mut entry.incoming else { return Progress::Live };
+    let (read_up_to, timeout) =
+        (protocol.timers.arrears.read_up_to(protocol.now), protocol.config.timeout_usecs() * USEC);
+    let holds_for = protocol.timers.resend_interval.least(protocol.config.resend_usecs());
+    if message.is_slow(read_up_to, holds_for) {
+        inbound.granter.doubt(&entry.grant, protocol.now.plus(timeout));
+    }
+    let idle = read_up_to.since(message.progressed());
+    if idle < holds_for {
         return Progress::Live;
     }
     inbound.granter.silence(&mut protocol.tables.rpcs, rpc);
-    let timeout = protocol.config.timeout_usecs() * USEC;
     let stalls_after = (STALLED_INTERVALS * interval(protocol, peer)).min(timeout);
     if idle < stalls_after {
         return Progress::Live;

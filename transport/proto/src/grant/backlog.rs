@@ -38,6 +38,11 @@ impl Backlog {
         self.bytes.change(host, old, new);
     }
 
+    /// Makes `host` doubtful, or trusts it again (GRANT-21).
+    pub(super) fn doubt(&mut self, host: HostId, is_doubtful: bool) {
+        self.bytes.doubt(host, is_doubtful);
+    }
+
     /// Bytes that may be granted to `host` now (GRANTER-3). Unscheduled bytes and senders that wake
     /// up count without a check, so the backlog may exceed the limit for a while.
     ///
@@ -86,10 +91,12 @@ mod tests {
 
     /// GRANT-21.
     #[test]
-    fn a_host_that_holds_all_leaves_half_to_others() {
+    fn a_doubtful_host_that_holds_all_leaves_half_to_others() {
         let [one, other] = hosts();
         let mut backlog = Backlog::new(80_000);
         backlog.change(one, Allowed::NONE, bytes(80_000));
+        assert_eq!([one, other].map(|host| backlog.room(host, 1_000)), [0, 0]);
+        backlog.doubt(one, true);
         assert_eq!([one, other].map(|host| backlog.room(host, 1_000)), [0, 40_000]);
         backlog.change(other, Allowed::NONE, bytes(40_000));
         assert_eq!([one, other].map(|host| backlog.room(host, 1_000)), [0, 0]);

@@ -125,9 +125,15 @@ impl InFlight {
         new.bytes < old.bytes
     }
 
+    /// Makes `host` doubtful, or trusts it again (GRANT-21).
+    pub(super) fn doubt(&mut self, host: HostId, is_doubtful: bool) {
+        self.bytes.doubt(host, is_doubtful);
+        self.through.doubt(host, is_doubtful);
+    }
+
     /// Bytes that a message of `host` may be granted if it and the active messages before it are
-    /// `upto`. Messages that need no GRANT count in addition. The bytes of another host count up to
-    /// half of the limit (GRANT-21).
+    /// `upto`. Messages that need no GRANT count in addition. The bytes of a doubtful host count up
+    /// to half of the limit for others (GRANT-21).
     ///
     /// A message that is shorter than all others so gets its first GRANT although the others have
     /// all they may have: half of the limit is left for this. It overtakes them by its priority.
@@ -137,7 +143,7 @@ impl InFlight {
             if *other == host {
                 *bytes
             } else {
-                self.through.counts(through + bytes) - self.through.counts(through)
+                self.through.counts(*other, through + bytes) - self.through.counts(*other, through)
             }
         };
         let upto = self.through.for_host(host) + upto.0.iter().map(active).sum::<u64>();
@@ -205,7 +211,7 @@ mod tests {
 
     /// GRANT-21.
     #[test]
-    fn the_bytes_of_a_host_leave_half_of_the_limit_to_others() {
+    fn the_bytes_of_a_doubtful_host_leave_half_of_the_limit_to_others() {
         let [one, other] = hosts();
         let mut in_flight = in_flight();
         let none = InFlightShare::default();
@@ -214,6 +220,8 @@ mod tests {
         for share in [granted, active] {
             in_flight.change(one, none, share);
         }
+        assert_eq!(in_flight.room(other, &upto(&[(one, active)])), 0);
+        in_flight.doubt(one, true);
         assert_eq!(in_flight.room(one, &upto(&[(one, active)])), 0);
         assert_eq!(in_flight.room(other, &upto(&[(one, active)])), 9_000);
         let own = in_flight.share(bytes(4_000), Allowed::NONE, true);

@@ -19,8 +19,8 @@
 //! - **GRANTER-2** The backlog is the sum of the bytes that all messages hold that ever needed a
 //!   GRANT, except silent ones: bytes in flight, as far as they were allowed
 //!   ([`MessageIn::held`](crate::message::MessageIn::held)).
-//! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`; what one host holds beyond
-//!   half of it does not count for other hosts ([`by_host`]).
+//! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`; what a
+//!   doubtful host holds beyond half of it does not count for other hosts ([`by_host`]).
 //! - **GRANTER-4** A message in `content` is due no GRANT as long as no data arrives for it and its
 //!   window is the same: what it may be granted depends on nothing else (GRANT-4).
 //! - **GRANTER-5** (CAP-20) While messages wait for room, one message is assured of its room,
@@ -34,6 +34,7 @@ mod backlog;
 mod by_host;
 mod candidates;
 mod credit;
+mod doubts;
 mod elsewhere;
 mod in_flight;
 mod marks;
@@ -48,10 +49,11 @@ use crate::limits::{INCOMING_MICROS, MIN_INCOMING};
 use crate::metrics::Scheduling;
 use crate::peer::HostId;
 use crate::rpc::{GrantEntry, InFlightShare, Rpc, RpcKey, Rpcs, Tables};
-use crate::time::USEC;
+use crate::time::{Instant, USEC};
 use apus_wire::Waiting;
 use backlog::Backlog;
 use candidates::{Candidates, Key};
+use doubts::Doubts;
 use elsewhere::Elsewhere;
 use in_flight::{InFlight, Upto};
 use marks::Marks;
@@ -67,6 +69,7 @@ pub(crate) struct Granter {
     backlog: Backlog,
     in_flight: InFlight,
     marks: Marks,
+    doubts: Doubts,
     oldest: OldestShare,
     window: Window,
     max_active: usize,
@@ -89,6 +92,8 @@ pub(crate) struct Granter {
     /// (GRANTER-4).
     content: SmallVec<[(RpcKey, usize); 8]>,
     parked: Parked,
+    /// The present time, during a run.
+    now: Instant,
 }
 
 /// Granted bytes may fill the socket's buffer up to one part in this number. Chosen by us: a
@@ -143,6 +148,7 @@ impl Granter {
             backlog: Backlog::new(config.max_incoming()),
             in_flight: InFlight::new(config),
             marks: Marks::new(config),
+            doubts: Doubts::default(),
             follows_link: config.max_incoming() == 0,
             link_bytes: 0,
             buffer_share: u64::MAX,
@@ -155,6 +161,7 @@ impl Granter {
             dirty: false,
             content: SmallVec::new(),
             parked: Parked::default(),
+            now: Instant::ZERO,
         };
         granter.set_max_incoming(config.max_incoming());
         granter
@@ -201,14 +208,15 @@ impl Granter {
     }
 
     /// Handles `bytes` new bytes of `rpc`'s incoming message, or the message's first packet;
-    /// `waiting` is the backlog that its sender reports. Fewer than a few bytes are no progress.
+    /// `waiting` is the backlog that its sender reports. `progress` is the present time if the
+    /// message has made progress.
     pub(crate) fn data_arrived(
         &mut self,
         tables: &mut Tables,
         rpc: RpcKey,
         bytes: u32,
         waiting: Waiting,
-        is_progress: bool,
+        progress: Option<Instant>,
     ) {
         let entry = &mut tables.rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
@@ -221,8 +229,13 @@ impl Granter {
         if unscheduled && entry.grant.at_sender.is_none() {
             return;
         }
-        entry.grant.silent &= !is_progress;
         entry.grant.host = tables.peers.host_id(entry.peer);
+        if let Some(now) = progress {
+            entry.grant.silent = false;
+            if self.doubts.trusts_again(entry.grant.host, now) {
+                self.set_doubt(entry.grant.host, false);
+            }
+        }
         if !unscheduled {
             entry.grant.scheduled = true;
             self.oldest.data_arrived(bytes);
@@ -247,6 +260,20 @@ impl Granter {
         if entry.incoming.as_ref().is_some_and(|message| offset >= message.unscheduled()) {
             self.dirty |= self.marks.arrived(entry.peer, bytes, is_marked);
         }
+    }
+
+    /// The host of a message with this state has not sent what it was granted. What it holds counts
+    /// for less until `until` (GRANT-21).
+    pub(crate) fn doubt(&mut self, entry: &GrantEntry, until: Instant) {
+        if entry.scheduled && self.doubts.doubt(entry.host, until) {
+            self.set_doubt(entry.host, true);
+        }
+    }
+
+    fn set_doubt(&mut self, host: HostId, is_doubtful: bool) {
+        self.backlog.doubt(host, is_doubtful);
+        self.in_flight.doubt(host, is_doubtful);
+        self.dirty = true;
     }
 
     /// The sender of `rpc`'s incoming message has fallen silent, or the message makes no progress.
@@ -285,12 +312,14 @@ impl Granter {
     /// raised already.
     pub(crate) fn run(
         &mut self,
+        now: Instant,
         rpcs: &mut Rpcs,
         room: &mut ReceiveRoom<'_>,
         metrics: &mut Scheduling,
         mut send: impl FnMut(Decision),
     ) {
         metrics.grant_checks += 1;
+        self.now = now;
         if room.take_freed() {
             self.parked.retry_all();
         }
@@ -530,7 +559,7 @@ impl Granter {
             room.is_waited_for(peer, message, base + step);
             return Granted::NoRoom;
         }
-        message.grant(base + fits);
+        message.grant(base + fits, self.now);
         metrics.granted_bytes += u64::from(fits);
         self.refresh(rpcs, rpc);
         Granted::Upto(base + fits)
@@ -556,7 +585,7 @@ impl Granter {
         if step == 0 || !room.reserve_for_grant(peer, message, offset) {
             return None;
         }
-        message.grant(offset);
+        message.grant(offset, self.now);
         self.oldest.granted(step);
         metrics.granted_bytes += u64::from(step);
         metrics.fifo_grant_bytes += u64::from(step);

@@ -55,7 +55,7 @@ pub(super) fn add_data(
         }
     }
     let inserted = message.insert(data.offset, payload);
-    let is_progress = message.note_progress(protocol.now);
+    let progress = message.note_progress(protocol.now).then_some(protocol.now);
     protocol.tables.hear(protocol.now, peer, rpc);
     let recovery = &mut output.observation.metrics.recovery;
     match inserted {
@@ -77,7 +77,7 @@ pub(super) fn add_data(
                 rpc,
                 bytes,
                 data.waiting,
-                is_progress,
+                progress,
             );
             finish_if_complete(protocol, inbound, output, rpc);
             Ok(())

@@ -44,7 +44,8 @@ fn assert_harmless(config: &Config, ports: u16, conduct: Conduct, claim: usize, 
         let attacker = world.client(HOSTILE, port, conduct);
         world.call(attacker, claim);
     }
-    world.run(MILLISECOND);
+    // A resend interval, and the check of it.
+    world.run(10 * MILLISECOND);
     let took = longest(&mut world, (honest, SERVER), length);
     assert!(took <= SLOWER * undisturbed, "{took:?}, {undisturbed:?} without: {conduct:?}");
     let live = world.ends[SERVER].transport.live().server_rpcs;
@@ -111,13 +112,15 @@ fn new_requests_of_one_host_leave_its_part_to_another_host() {
         let conduct = Conduct::Holds { announced, upto: 1, sign, every: MILLISECOND };
         let attackers: Vec<usize> =
             (1..=16).map(|port| world.client(HOSTILE, port, conduct)).collect();
-        for _ in 0..CALLS {
+        for round in 0..4 + CALLS {
             for attacker in &attackers {
                 world.call(*attacker, 500_000);
             }
             world.run(2 * MILLISECOND);
             let took = world.time_of(honest, SERVER, 2 * MB);
-            assert!(took <= SLOWER * undisturbed, "{took:?}, {undisturbed:?} without");
+            // Before the first ones have stalled, the host is trusted.
+            let is_in_time = round < 4 || took <= SLOWER * undisturbed;
+            assert!(is_in_time, "{took:?}, {undisturbed:?} without");
         }
     }
 }

@@ -229,7 +229,7 @@ mod tests {
                     return;
                 }
             }
-            message.grant(offset);
+            message.grant(offset, Instant::ZERO);
             message.insert(0, &vec![0; offset as usize]);
             if message.is_complete() {
                 let (peer, message) = self.messages.swap_remove(which);
