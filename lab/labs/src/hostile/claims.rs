@@ -4,9 +4,7 @@ use std::io;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::time::Duration;
 
-use apus_wire::{
-    Body, Data, Flags, Packet, Profile, Role, SenderId, UdpFields, WIRE_OVERHEAD,
-};
+use apus_wire::{Body, Data, Flags, Packet, Profile, Role, SenderId, UdpFields, WIRE_OVERHEAD};
 
 use super::kept::{Sent, is_temporary};
 use super::packet::{no_session, write_header};

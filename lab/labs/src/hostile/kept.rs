@@ -29,7 +29,7 @@ const PORTS: usize = 16;
 const SIGN: Duration = Duration::from_millis(1);
 const SIGNS: u32 = 25;
 
-/// Pause between two looks at the sockets.
+/// Pause between two reads of the sockets.
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// Session of the hostile server, and incarnation of the clients: any number.
@@ -70,8 +70,7 @@ pub(super) fn keep_requests(
     let doing = || "keep requests alive at the server".to_owned();
     let ports = if announcement == Announcement::Invented { 1 } else { PORTS };
     let client = || Endpoint::open(server, announcement);
-    let mut clients =
-        (0..ports).map(|_| client()).collect::<io::Result<Vec<_>>>().doing(doing)?;
+    let mut clients = (0..ports).map(|_| client()).collect::<io::Result<Vec<_>>>().doing(doing)?;
     while !stop.is_asked() {
         for client in &mut clients {
             client.step_as_client().doing(doing)?;

@@ -96,8 +96,11 @@ pub(super) fn forge(rng: &mut SeededRng, about: About, kind: Kind) -> HostilePac
         }
         Kind::Resend => {
             let (offset, length) = (rng.scale(0, 100_000) as u32, rng.scale(1, 100_000) as u32);
-            let (offset, length) =
-                if rng.percent(30) { (rng.one_of(&LIES), rng.one_of(&LIES)) } else { (offset, length) };
+            let (offset, length) = if rng.percent(30) {
+                (rng.one_of(&LIES), rng.one_of(&LIES))
+            } else {
+                (offset, length)
+            };
             let resend = Resend { offset, length, priority: rng.within(0..8), brief: false };
             let resend = if rng.percent(30) { Resend::everything(7) } else { resend };
             control(rng, about, Flags::NONE, 0, Body::Resend(resend))
@@ -148,12 +151,7 @@ pub(super) fn first_data(rng: &mut SeededRng, about: About, length: u32) -> Host
 
 /// Forges the first packet of a message of which `payload` bytes are sent, with an announcement
 /// that is a lie or not.
-pub(super) fn claim(
-    rng: &mut SeededRng,
-    about: About,
-    length: u32,
-    payload: u32,
-) -> HostilePacket {
+pub(super) fn claim(rng: &mut SeededRng, about: About, length: u32, payload: u32) -> HostilePacket {
     let honest = [1, length - 1, length];
     let incoming = if rng.percent(70) { rng.one_of(&honest) } else { rng.one_of(&LIES) };
     let waiting = Waiting::from_byte(rng.within(0..=u8::MAX));

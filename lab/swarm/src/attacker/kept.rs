@@ -61,8 +61,7 @@ enum Sign {
 }
 
 impl Sign {
-    const SINGLE: [Self; 5] =
-        [Self::Busy, Self::Resend, Self::Byte, Self::Again, Self::Progress];
+    const SINGLE: [Self; 5] = [Self::Busy, Self::Resend, Self::Byte, Self::Again, Self::Progress];
     /// Most signs are no progress: otherwise the bytes of the message would take the link.
     const ALL: [Self; 8] = [
         Self::Busy,
@@ -79,9 +78,9 @@ impl Sign {
 impl Kept {
     /// Returns whether another message is wanted.
     pub(super) fn has_room(&mut self, rng: &mut SeededRng) -> bool {
-        let most = *self.most.get_or_insert_with(|| {
-            if rng.percent(50) { rng.scale(1, MOST) as usize } else { 0 }
-        });
+        let most = *self
+            .most
+            .get_or_insert_with(|| if rng.percent(50) { rng.scale(1, MOST) as usize } else { 0 });
         self.messages.len() < most
     }
 
@@ -92,8 +91,7 @@ impl Kept {
 
     /// Handles a RESEND from `from` to the address `to` of the attacker.
     pub(super) fn answer(&mut self, from: HostId, to: HostId, id: u64) {
-        let is_about =
-            |about: &About| (about.from, about.to, about.id) == (to, from, id);
+        let is_about = |about: &About| (about.from, about.to, about.id) == (to, from, id);
         let message = self.messages.iter().find(|message| is_about(&message.about));
         self.asked.extend(message.map(|message| message.about));
     }

@@ -337,13 +337,7 @@ impl Incoming {
         Ok(())
     }
 
-    fn received(
-        &mut self,
-        directory: &Directory,
-        host: HostId,
-        wire: &WirePacket<'_>,
-        at: Nanos,
-    ) {
+    fn received(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>, at: Nanos) {
         if wire.sender == Role::Client {
             self.update_session(directory, host, wire);
         }

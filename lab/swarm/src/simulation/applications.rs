@@ -53,14 +53,7 @@ impl Applications {
         for at in baits {
             agenda.put(at, Task::Bait);
         }
-        Self {
-            host,
-            observer,
-            agenda,
-            calls: VecDeque::new(),
-            replies: VecDeque::new(),
-            attack,
-        }
+        Self { host, observer, agenda, calls: VecDeque::new(), replies: VecDeque::new(), attack }
     }
 
     /// Makes a call, after the calls that wait for room.

@@ -158,8 +158,7 @@ impl Candidates {
     /// The first messages of `host`, at most `limit`, by their rank in it.
     fn of_host(&self, host: HostId, limit: usize) -> SmallVec<[Key; 8]> {
         let peers = &self.by_host[host];
-        let mut first: SmallVec<[Key; 8]> =
-            peers.iter().take(limit).map(|(key, _)| key).collect();
+        let mut first: SmallVec<[Key; 8]> = peers.iter().take(limit).map(|(key, _)| key).collect();
         if first.len() < limit {
             // All peers have their first message here already.
             let rows = peers.iter().map(|(_, peer)| self.by_peer[peer].iter().skip(1));

@@ -419,12 +419,7 @@ impl Granter {
     /// The number of messages that `max_incoming` is divided among, for each of the `active` ones
     /// (GRANT-4): all `together`, or, if those are fewer, as many as if each host had as many
     /// messages as the one of this message.
-    fn shares(
-        &self,
-        rpcs: &Rpcs,
-        active: &[Key],
-        together: usize,
-    ) -> SmallVec<[usize; 8]> {
+    fn shares(&self, rpcs: &Rpcs, active: &[Key], together: usize) -> SmallVec<[usize; 8]> {
         let host = |key: &Key| rpcs[key.rpc].grant.host;
         let mut of_hosts: SmallVec<[(HostId, usize); 8]> = SmallVec::new();
         for key in active {

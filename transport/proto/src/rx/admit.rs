@@ -219,12 +219,12 @@ fn room_for(
         return Err(DropReason::Overloaded);
     }
     let (budget, peers) = (&mut inbound.budget.receive, &mut protocol.tables.peers);
-    budget
-        .begin(protocol.now, &protocol.config, peers, peer, beginning)
-        .map_err(|lack| match lack {
+    budget.begin(protocol.now, &protocol.config, peers, peer, beginning).map_err(
+        |lack| match lack {
             Lack::Memory | Lack::Peer => DropReason::NoBuffers,
             Lack::Host => DropReason::HostBytes,
-        })
+        },
+    )
 }
 
 /// Creates the RPC of a request. If the request is complete, its client's silence is not watched.

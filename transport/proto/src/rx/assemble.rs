@@ -72,13 +72,7 @@ pub(super) fn add_data(
                 bytes,
                 packet.is_marked,
             );
-            inbound.granter.data_arrived(
-                &mut protocol.tables,
-                rpc,
-                bytes,
-                data.waiting,
-                progress,
-            );
+            inbound.granter.data_arrived(&mut protocol.tables, rpc, bytes, data.waiting, progress);
             finish_if_complete(protocol, inbound, output, rpc);
             Ok(())
         }

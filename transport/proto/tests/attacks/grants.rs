@@ -64,8 +64,8 @@ fn invented_announcements_take_no_grants_from_others() {
     }
 }
 
-/// The same for messages that need no GRANT according to their senders, where their bytes count
-/// (GRANT-15).
+/// A1 where senders state their backlog, so that the bytes of messages count that need no GRANT
+/// according to their senders (GRANT-15).
 #[test]
 fn invented_announcements_take_no_grants_where_senders_state_their_backlog() {
     let config = Config::builder().informed_incoming(18_000).build().unwrap();

@@ -227,9 +227,7 @@ impl World {
 
     fn deliver(&mut self, from: SocketAddr, to: usize, bytes: &[u8]) {
         let end = &mut self.ends[to];
-        if end.conduct.stall().is_some()
-            && Header::peek_kind(bytes) == Some(Kind::Resend)
-        {
+        if end.conduct.stall().is_some() && Header::peek_kind(bytes) == Some(Kind::Resend) {
             if let Some((header, _)) = end.claim {
                 self.send(to, from, &control(header, Body::Busy));
             }
