@@ -36,7 +36,7 @@ const CALLS: usize = 6_000;
 const LONGEST: u32 = 100_000;
 /// Long messages of a run, and their lengths in bytes.
 const LONG_MESSAGES: usize = 12;
-const LONG: [u64; 2] = [150_000, 2_000_000];
+const LONG: [u64; 2] = [150_000, 1_000_000];
 /// Most calls to the hostile host.
 const BAITS: usize = 40;
 /// The purpose of the random numbers for these.
