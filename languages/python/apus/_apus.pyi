@@ -87,7 +87,8 @@ class Request:
         """
 
     def abandon(self) -> None:
-        """Drops the request now: its client gets an error that states this."""
+        """Drops the request now: its client gets an error that states this. Does nothing in a child
+        of `os.fork`: the request is the parent's."""
 
 def reply_all(replies: list[tuple[Request, Payload]]) -> int:
     """Sends the responses of several requests, which is cheaper than one by one. Returns the number
@@ -183,7 +184,8 @@ class Endpoint:
 
     def close(self) -> None:
         """Shuts the endpoint down: outstanding calls fail, requests are refused, and waiting
-        threads get `ClosedError`."""
+        threads get `ClosedError`. Does nothing in a child of `os.fork`: the endpoint is the
+        parent's."""
 
     def _completion_descriptor(self) -> int: ...
     def _request_descriptor(self) -> int: ...
@@ -198,4 +200,3 @@ class Endpoint:
         /,
     ) -> None: ...
 
-def _forked() -> None: ...

@@ -259,7 +259,11 @@ impl Endpoint {
             return Ok(());
         }
         self.signs += 1;
-        if self.signs.is_multiple_of(2) { self.continue_by_a_byte() } else { self.send(Body::Busy, &[]) }
+        if self.signs.is_multiple_of(2) {
+            self.continue_by_a_byte()
+        } else {
+            self.send(Body::Busy, &[])
+        }
     }
 
     /// Returns whether the next sign is due, and sets the time of the one after it.

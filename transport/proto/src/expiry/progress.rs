@@ -66,7 +66,12 @@ pub(super) fn check_progress(
         admission.stalled_messages += 1;
     }
     let is_over = idle >= timeout;
-    if !is_over || !inbound.budget.receive.lacked_room(protocol.now, stalls_after) {
+    let receive = &inbound.budget.receive;
+    if !is_over || !receive.lacked_room(protocol.now, stalls_after) {
+        return Progress::Live;
+    }
+    // CAP-21: the largest host first. The others follow later, if that was not enough.
+    if !receive.is_largest(&mut protocol.tables.peers, peer) && idle < 2 * timeout {
         return Progress::Live;
     }
     match entry.side {
