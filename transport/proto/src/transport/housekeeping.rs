@@ -193,7 +193,7 @@ impl Transport {
     /// [`Transport::observe_neighbours`].
     pub fn publish(&mut self) -> Published<'_> {
         Published {
-            incoming: self.inbound.granter.backlog(),
+            incoming: self.inbound.granter.published_backlog(),
             active: self.inbound.granter.active_here(),
             link_nanos: self.output.outbound.pacer.take_unpublished(),
         }
