@@ -13,7 +13,8 @@ use super::core::Core;
 use super::early_locks::EarlyLock;
 use super::effect::CallToken;
 use super::ending::end_session;
-use super::locks::{HeldLock, Holder, LockOutcome, Served};
+use super::lock_owner::{HeldLock, Holder};
+use super::locks::{LockOutcome, Served};
 use super::output::Output;
 use super::settings::LOCK_CHECKS;
 
