@@ -8,6 +8,7 @@ use apus::snapshot::EndpointSnapshot;
 use apus::{
     Bytes, CallError, CallId, CallOptions, Closed, Completion, EndpointHandle, Payload, Settings,
 };
+use apus_process::Owned;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -70,9 +71,9 @@ impl Patience<'_> {
 }
 
 /// Client and server in one, for other languages. Any number of threads may use it at the same
-/// time.
+/// time. In a child of a fork its operations fail, and dropping it does nothing.
 pub struct Endpoint {
-    kind: EndpointKind,
+    kind: Owned<EndpointKind>,
 }
 
 enum EndpointKind {
@@ -101,13 +102,13 @@ impl Endpoint {
                 None => builder.client()?,
             })
         };
-        Ok(Self { kind })
+        Ok(Self { kind: Owned::new(kind) })
     }
 
     /// Returns the handle with the operations that never wait.
     #[must_use]
     pub fn handle(&self) -> &EndpointHandle {
-        match &self.kind {
+        match &*self.kind {
             EndpointKind::Blocking(endpoint) => endpoint,
             EndpointKind::Events(events) => &events.endpoint,
         }
@@ -137,7 +138,7 @@ impl Endpoint {
         options: CallOptions,
         keep_waiting: Option<&mut dyn FnMut() -> bool>,
     ) -> Result<Bytes, CallError> {
-        match (&self.kind, keep_waiting) {
+        match (self.kind.own()?, keep_waiting) {
             (EndpointKind::Blocking(endpoint), None) => endpoint.call_with(to, request, options),
             (EndpointKind::Blocking(endpoint), Some(keep_waiting)) => {
                 endpoint.call_interruptible(to, request, options, INTERVAL, keep_waiting)
@@ -163,7 +164,7 @@ impl Endpoint {
         cookie: u64,
         options: CallOptions,
     ) -> Result<CallId, CallError> {
-        match &self.kind {
+        match self.kind.own()? {
             EndpointKind::Blocking(endpoint) => endpoint.send_with(to, request, cookie, options),
             EndpointKind::Events(events) => events.send(to, request, cookie, options),
         }
@@ -181,14 +182,18 @@ impl Endpoint {
         limit: usize,
         patience: Patience<'_>,
     ) -> Result<usize, Closed> {
-        match &self.kind {
+        match self.kind.own()? {
             EndpointKind::Blocking(endpoint) => receive(patience, limit, |timeout| {
                 Ok(endpoint.recv_completion_timeout(timeout)?.map(|first| into.push(first)))
             }),
             EndpointKind::Events(_) if limit == 0 => Ok(0),
             EndpointKind::Events(events) => wait(
                 patience,
-                || events.completions.take(into, limit),
+                || {
+                    // `keep_waiting` may have forked.
+                    self.kind.own()?;
+                    events.completions.take(into, limit)
+                },
                 |until| events.completions.wait(until),
             ),
         }
@@ -206,7 +211,7 @@ impl Endpoint {
         limit: usize,
         patience: Patience<'_>,
     ) -> Result<usize, Closed> {
-        match &self.kind {
+        match self.kind.own()? {
             EndpointKind::Blocking(endpoint) => receive(patience, limit, |timeout| {
                 let request = endpoint.recv_request_timeout(timeout)?;
                 Ok(request.map(|request| into.push(Request::blocking(request))))
@@ -216,7 +221,10 @@ impl Endpoint {
                 let mut arrived = Vec::new();
                 let count = wait(
                     patience,
-                    || events.requests.take(&mut arrived, limit),
+                    || {
+                        self.kind.own()?;
+                        events.requests.take(&mut arrived, limit)
+                    },
                     |until| events.requests.wait(until),
                 )?;
                 let request = |arrived| Request::events(arrived, &events.runtime);
@@ -247,7 +255,7 @@ impl Endpoint {
     }
 
     fn events(&self) -> Result<&EventEndpoint, Failure> {
-        match &self.kind {
+        match self.kind.own().map_err(Closed::from)? {
             EndpointKind::Events(events) => Ok(events),
             EndpointKind::Blocking(_) => Err(Failure::new(
                 Status::NoDescriptors,
@@ -260,7 +268,8 @@ impl Endpoint {
     /// [`apus::Endpoint::drain`].
     #[must_use]
     pub fn drain(&self, timeout: Duration) -> bool {
-        match &self.kind {
+        let Ok(kind) = self.kind.own() else { return false };
+        match kind {
             EndpointKind::Blocking(endpoint) => endpoint.drain(timeout),
             EndpointKind::Events(events) => events.runtime.block_on(events.endpoint.drain(timeout)),
         }

@@ -31,7 +31,8 @@ class Address:
     def __hash__(self) -> int: ...
 
 def resolve(address: str) -> Address:
-    """Resolves an address such as `inventory:4000`. Raises `AddressError`."""
+    """Resolves an address such as `inventory:4000`, or `[fe80::7%eth0]:4000` with the interface of a
+    link-local address. Raises `AddressError`."""
 
 @final
 class Message:
@@ -87,7 +88,8 @@ class Request:
         """
 
     def abandon(self) -> None:
-        """Drops the request now: its client gets an error that states this."""
+        """Drops the request now: its client gets an error that states this. Does nothing in a child
+        of `os.fork`: the request is the parent's."""
 
 def reply_all(replies: list[tuple[Request, Payload]]) -> int:
     """Sends the responses of several requests, which is cheaper than one by one. Returns the number
@@ -183,7 +185,8 @@ class Endpoint:
 
     def close(self) -> None:
         """Shuts the endpoint down: outstanding calls fail, requests are refused, and waiting
-        threads get `ClosedError`."""
+        threads get `ClosedError`. Does nothing in a child of `os.fork`: the endpoint is the
+        parent's."""
 
     def _completion_descriptor(self) -> int: ...
     def _request_descriptor(self) -> int: ...
@@ -198,4 +201,3 @@ class Endpoint:
         /,
     ) -> None: ...
 
-def _forked() -> None: ...

@@ -57,13 +57,15 @@ impl Endpoint {
             let (again, ended) = shard.wait_for(core, &EndOf(call.key), until);
             if let Some(response) = ended {
                 drop(again);
-                return response.into_result().map_err(CallError::Failed);
+                return shard.result_of(response);
             }
             if again.is_closed() {
                 return Err(again.closed_error().into());
             }
             drop(again);
             let keeps_waiting = keep_waiting();
+            // It may have forked.
+            shard.owner().check()?;
             core = shard.lock();
             // A call that has ended in the meantime is not cancelled: its result is available.
             if !keeps_waiting && cancel(&mut core, call) {

@@ -83,9 +83,11 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+pub mod address;
 mod arrival;
 mod builder;
 mod call;
+mod client_watch;
 mod cork;
 mod endpoint;
 mod engine;
@@ -97,15 +99,17 @@ pub mod introspection;
 #[cfg(feature = "metrics")]
 pub mod metrics_bridge;
 pub mod local {
-    //! Settings of the shared-memory path to peers on the same host; see
-    //! [`EndpointBuilder::local_config`](crate::EndpointBuilder::local_config).
+    //! Settings of the shared-memory path to peers on the same host (see
+    //! [`EndpointBuilder::local_config`](crate::EndpointBuilder::local_config)), and the identities
+    //! of such peers.
 
-    pub use apus_local::{LocalConfig, LocalLimits, PeerPolicy, RingSizes};
+    pub use apus_local::{Credentials, LocalConfig, LocalLimits, PeerPolicy, RingSizes, udp_owner};
 }
 mod metrics;
 pub mod overload;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
+mod refusal;
 mod request;
 pub mod security;
 #[cfg(feature = "toml")]
@@ -128,6 +132,7 @@ pub use arrival::Arrival;
 pub use builder::{EndpointBuilder, Engine, ParseEngineError, ParseShardsError, Shards};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion, OutgoingCall};
+pub use client_watch::ClientWatch;
 pub use cork::Cork;
 pub use endpoint::Endpoint;
 pub use engine::waiting::{ParsePollModeError, PollMode};

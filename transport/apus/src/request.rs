@@ -1,5 +1,6 @@
 //! A request at a server, and the right to reply to it.
 
+use crate::client_watch::ClientWatch;
 use crate::engine::core::finish;
 use crate::engine::poll::Room;
 use crate::engine::shard::Shard;
@@ -7,6 +8,7 @@ use crate::engine::state::{IncomingRequest, Origin};
 use crate::engine::tracer::stage;
 use crate::error::ReplyError;
 use crate::submission::AT_ONCE;
+use apus_local::Credentials;
 use apus_proto::Payload;
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;
@@ -16,7 +18,8 @@ use std::sync::Arc;
 /// A request that has arrived, to be answered once with [`Request::reply`].
 ///
 /// Any thread may reply at any time, and requests may be answered in any order. If a request is
-/// dropped without a reply, its client gets a corresponding error.
+/// dropped without a reply, its client gets a corresponding error. In a child of a fork, replying
+/// fails and dropping does nothing.
 #[derive(Debug)]
 #[must_use = "reply to it; dropped, it fails at the client"]
 pub struct Request {
@@ -75,8 +78,66 @@ impl Request {
     pub fn peer_identity(&self) -> Option<Arc<apus_seal::Identity>> {
         let Some(Origin::Network(rpc)) = &self.pending.origin else { return None };
         let shard = &self.pending.shard;
+        shard.owner().check().ok()?;
         let session = shard.lock().transport().session_of_request(*rpc)?;
         shard.sealing().identity(self.from, session)
+    }
+
+    /// Watches the client from now on: the result tells when it does not wait for the reply any
+    /// more, because it has cancelled the call, its deadline has passed, its process has ended, or
+    /// its host does not answer. For work that takes long: a client of this host is known to have
+    /// ended at once; one over the network is asked now and then, and is gone after seconds without
+    /// an answer. In the kernel profile only cancellations are known.
+    ///
+    /// ```no_run
+    /// # fn step() -> Option<u64> { None }
+    /// # fn serve(request: apus::Request) -> Result<(), apus::ReplyError> {
+    /// let client = request.watch_client();
+    /// while let Some(_) = step() {
+    ///     if client.is_gone() {
+    ///         return Ok(());
+    ///     }
+    /// }
+    /// request.reply("done")
+    /// # }
+    /// ```
+    pub fn watch_client(&self) -> ClientWatch {
+        let PendingReply { shard, origin, .. } = &self.pending;
+        if shard.owner().is_current() {
+            ClientWatch::new(shard.lock().watch_client(*origin))
+        } else {
+            ClientWatch::gone()
+        }
+    }
+
+    /// Watches the client's process, if the request arrived through shared memory: the result tells
+    /// when the process has ended, also after the reply. `None` over the network, where processes
+    /// are not known.
+    #[must_use]
+    pub fn watch_process(&self) -> Option<ClientWatch> {
+        let pair = self.pending.client()?;
+        if !self.pending.shard.owner().is_current() {
+            return Some(ClientWatch::gone());
+        }
+        Some(ClientWatch::new(self.pending.shard.lock().watch_pair(pair)))
+    }
+
+    /// Returns the process that has sent the request, as the kernel named it when the process
+    /// connected. `None` if the request arrived through the network: an address of this host then
+    /// belongs to the user that [`udp_owner`](crate::local::udp_owner) returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplyError::ClientGone`]: the process has disconnected.
+    pub fn peer_credentials(&self) -> Result<Option<Credentials>, ReplyError> {
+        match self.pending.origin {
+            Some(Origin::Network(_)) => Ok(None),
+            Some(Origin::Local(pair, _)) => {
+                let credentials = self.pending.shard.lock().credentials(pair);
+                credentials.map(Some).ok_or(ReplyError::ClientGone)
+            }
+            None => Err(ReplyError::ClientGone),
+        }
     }
 
     /// Sends the response, which may be empty. Waits for room if a limit of the configuration is
@@ -103,6 +164,7 @@ impl PendingReply {
     /// Replies, waiting for room if necessary.
     fn reply(&mut self, mut payload: Payload) -> Result<(), ReplyError> {
         let Self { shard, origin, rpc } = self;
+        shard.owner().check()?;
         stage(*rpc, Event::Reply, payload.len());
         let mut core = shard.lock();
         loop {
@@ -120,6 +182,9 @@ impl PendingReply {
     /// times that room had become available before the attempt, for [`Room`].
     #[cfg(feature = "tokio")]
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
+        if let Err(error) = self.shard.owner().check() {
+            return (0, Err(error.into()));
+        }
         let mut core = self.shard.lock();
         (core.room_changes(), core.reply(&mut self.origin, self.rpc, payload, None))
     }
@@ -156,6 +221,12 @@ impl<'a, R: Pending> Replies<'a, R> {
     pub(crate) fn reply(&mut self) -> Option<(Arc<Shard>, Room)> {
         loop {
             let shard = self.left.first_mut()?.0.pending().shard.clone();
+            if let Err(error) = shard.owner().check() {
+                // In a child of a fork, no request is answered or refused.
+                self.left.clear();
+                self.result = Err(error.into());
+                return None;
+            }
             let mut core = shard.lock();
             let room = Room { seen: core.room_changes() };
             let (mut settled, mut is_full) = (0, false);
@@ -210,7 +281,10 @@ impl<'a, R: Pending> Replies<'a, R> {
 
 impl Drop for PendingReply {
     fn drop(&mut self) {
-        if let Some(origin) = self.origin.take() {
+        // In a child of a fork it is still the parent's to answer.
+        if let Some(origin) = self.origin.take()
+            && self.shard.owner().is_current()
+        {
             self.shard.lock().abandon(origin);
         }
     }

@@ -11,12 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use apus_driver::NetworkError;
+use apus_process::Descriptor;
 use arrayvec::ArrayVec;
 use socket2::Socket;
 
 use crate::address::Family;
 use crate::carrier::Carrier;
 use crate::counters::SocketCounters;
+use crate::fallback::RefusedCalls;
 
 /// Maximum number of failures queued for `reports`. An engine that reads no reports needs none.
 const MAX_FAILURES: usize = 256;
@@ -27,7 +29,7 @@ pub(crate) const BEGINNING: usize = 128;
 /// State shared by the two halves.
 #[derive(Debug)]
 pub(crate) struct SharedSocket {
-    pub(crate) socket: Socket,
+    pub(crate) socket: Descriptor<Socket>,
     pub(crate) family: Family,
     pub(crate) carrier: Carrier,
     pub(crate) counters: Arc<SocketCounters>,
@@ -35,6 +37,8 @@ pub(crate) struct SharedSocket {
     /// entry is added, and `reports` resets it before it reads.
     error_signal: AtomicBool,
     failures: Mutex<VecDeque<SendFailure>>,
+    /// Calls that either half has replaced by simpler ones.
+    pub(crate) refused_calls: RefusedCalls,
     /// Resources released after the socket.
     _owned: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -52,12 +56,13 @@ impl SharedSocket {
     #[must_use]
     pub(crate) fn new(socket: Socket, family: Family, carrier: Carrier) -> Self {
         Self {
-            socket,
+            socket: Descriptor::new(socket),
             family,
             carrier,
             counters: Arc::default(),
             error_signal: AtomicBool::new(false),
             failures: Mutex::default(),
+            refused_calls: RefusedCalls::default(),
             _owned: None,
         }
     }

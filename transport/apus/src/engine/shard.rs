@@ -6,20 +6,22 @@ use crate::engine::cpu::Cpu;
 use crate::engine::handoff::{MessageKind, RoleState, Sibling};
 use crate::engine::paths::local::Path;
 use crate::engine::paths::receive::Receiver;
-use crate::engine::state::{Backlog, CallTimeout};
+use crate::engine::state::{Backlog, CallTimeout, Response};
 use crate::engine::tracer::Tracer;
 use crate::engine::waiting::{PollMode, Signal};
-use crate::error::Closed;
+use crate::error::{CallError, Closed};
 use crate::overload::{Quotas, Work};
 use crate::security::Sealing;
 use crate::trace::FreezeTriggers;
 use crate::warning;
 use apus_driver::{Capabilities, Driver, DriverCounters};
 use apus_hostgroup::{HostGroup, HostPlace};
-use apus_proto::{Config, Instant, Transport};
+use apus_process::{Owned, Owner};
+use apus_proto::{Config, FailureKind, Instant, Transport};
 use apus_socket::EndedNeighbours;
 use apus_trace::auto_save::AutoSave;
 use apus_trace::recorder;
+use bytes::Bytes;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
@@ -56,12 +58,16 @@ pub(crate) struct Settings {
 }
 
 /// One socket, one instance of the protocol, and one loop.
+///
+/// It belongs to the process that opened it. A child of a fork must not take its locks, which
+/// threads of the parent may hold: each entry checks [`Shard::owner`] first, and what has a lock or
+/// a shared resource is [`Owned`].
 pub(crate) struct Shard {
-    core: Mutex<Core>,
+    core: Owned<Mutex<Core>>,
     /// Source of packets and messages. Locked by the leader alone, so that no thread waits for it.
-    receiver: Mutex<Receiver>,
+    receiver: Owned<Mutex<Receiver>>,
     /// The shared-memory path to peers of this host.
-    path: Option<Path>,
+    path: Owned<Option<Path>>,
     signal: Signal,
     published: Published,
     clock: Clock,
@@ -73,12 +79,12 @@ pub(crate) struct Shard {
     local_addr: SocketAddr,
     /// Sampled processor time.
     cpu: Arc<Cpu>,
-    driver_counters: Option<Arc<dyn DriverCounters>>,
+    driver_counters: Owned<Option<Arc<dyn DriverCounters>>>,
     /// Seals the driver's packets.
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "nothing is sealed without it"))]
-    sealing: Sealing,
+    sealing: Owned<Sealing>,
     /// Has traces written to files for as long as the endpoint lives.
-    _auto_save: Option<AutoSave>,
+    _auto_save: Owned<Option<AutoSave>>,
     /// Answers for endpoints of this host that have ended, for as long as this one lives.
     _ended: Option<EndedNeighbours>,
     /// `None` if it is the only shard of its endpoint.
@@ -134,6 +140,7 @@ impl Shard {
         transport.set_receive_buffer(receive_buffer);
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
+        transport.set_birth(clock.now());
         // If the system refuses it, the endpoint works without shared memory.
         let path =
             local.and_then(|local| Path::open(local_addr, serving, transport.config(), local).ok());
@@ -159,9 +166,9 @@ impl Shard {
         }
         let receiver = Receiver::new(receive, receive_buffer, path.as_ref().map(Path::local));
         Ok(Self {
-            core: Mutex::new(core),
-            receiver: Mutex::new(receiver),
-            path,
+            core: Owned::new(Mutex::new(core)),
+            receiver: Owned::new(Mutex::new(receiver)),
+            path: Owned::new(path),
             signal: Signal::new()?,
             published: Published::default(),
             clock,
@@ -170,12 +177,18 @@ impl Shard {
             receive_quota: quotas.of(Work::Receive),
             local_addr,
             cpu,
-            driver_counters,
-            sealing,
-            _auto_save: auto_save,
+            driver_counters: Owned::new(driver_counters),
+            sealing: Owned::new(sealing),
+            _auto_save: Owned::new(auto_save),
             _ended: ended,
             sibling,
         })
+    }
+
+    /// Returns the process that may use it.
+    #[inline]
+    pub(crate) const fn owner(&self) -> Owner {
+        self.core.owner()
     }
 
     /// Returns the shard's place among the shards of its endpoint; `None` if it is the only one.
@@ -216,8 +229,22 @@ impl Shard {
         }
     }
 
+    /// Returns the result of an ended call. If the driver's failure has ended it, that is the
+    /// cause.
+    pub(crate) fn result_of(&self, response: Response) -> Result<Bytes, CallError> {
+        response.into_result().map_err(|error| {
+            if error.kind == FailureKind::ShutDown
+                && let why @ Closed::Driver(_) = self.lock().closed_error()
+            {
+                return CallError::Interrupted { why, execution: error.execution };
+            }
+            CallError::Failed(error)
+        })
+    }
+
     /// Takes the core lock.
     pub(crate) fn lock(&self) -> Locked<'_> {
+        debug_assert!(self.owner().is_current(), "a child of a fork locks nothing");
         // A thread that panicked under the lock has broken an invariant. The state is still
         // memory-safe, and the other threads must be able to end.
         let guard = match self.core.try_lock() {
@@ -247,7 +274,7 @@ impl Shard {
 
     /// Connects to peers that may be on this host. Makes system calls: the caller holds no lock.
     fn connect(&self, peers: Vec<SocketAddr>) {
-        let Some(path) = &self.path else { return };
+        let Some(path) = &*self.path else { return };
         for peer in peers {
             let start = path.connect(peer);
             self.lock().connecting(peer, start, self.clock.now());
@@ -260,7 +287,7 @@ impl Shard {
     }
 
     /// Returns whether the shared-memory path is open.
-    pub(crate) const fn has_local_path(&self) -> bool {
+    pub(crate) fn has_local_path(&self) -> bool {
         self.path.is_some()
     }
 
@@ -276,7 +303,7 @@ impl Shard {
 
     /// Returns the sealing of the driver's packets.
     #[cfg(feature = "tls")]
-    pub(crate) const fn sealing(&self) -> &Sealing {
+    pub(crate) fn sealing(&self) -> &Sealing {
         &self.sealing
     }
 

@@ -4,7 +4,9 @@
 mod certificates;
 mod crossing;
 mod failures;
+mod floods;
 mod identities;
+mod lives;
 mod load;
 mod network;
 mod plain_tls;

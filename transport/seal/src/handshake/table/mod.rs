@@ -6,6 +6,7 @@
 mod answering;
 mod calling;
 mod failures;
+mod host;
 mod limits;
 mod local_end;
 mod no_key;
@@ -15,7 +16,7 @@ mod rates;
 mod servers;
 
 pub use limits::Limits;
-pub use output::{Datagram, Established, SealEvent};
+pub use output::{Datagram, Established, SealEvent, ServerLife};
 
 use super::client::ClientHandshake;
 use super::cookie::Cookies;
@@ -25,13 +26,13 @@ use crate::association::{Opener, Sealer};
 use crate::counters::SealCounters;
 use crate::failure::{Failure, FoundBy, HandshakeError};
 use crate::identity::Identity;
-use crate::negotiation::Negotiator;
+use crate::negotiation::{Life, Negotiator};
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use failures::Failures;
 use local_end::LocalEnd;
 use output::Output;
-use peers::Peers;
-use rates::{NoKeyTimes, UnknownPeerRate};
+use peers::{PeerLife, Peers};
+use rates::{HandshakeRates, NoKeyTimes};
 use servers::Servers;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -42,6 +43,9 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Handshakes {
     local: LocalEnd,
+    /// A random number of this life of the endpoint, and when the life began.
+    life: u64,
+    born: Duration,
     /// Handshakes that this endpoint starts, at most one per peer.
     clients: BTreeMap<SocketAddr, ClientHandshake>,
     servers: Servers,
@@ -58,10 +62,17 @@ impl Handshakes {
     pub fn new(negotiator: Arc<dyn Negotiator>, port: u16, limits: Limits, now: Duration) -> Self {
         let counters = Arc::<SealCounters>::default();
         let cookies = Cookies::new(&*negotiator, now);
+        let mut life = [0; 8];
+        negotiator.fill_random(&mut life);
+        let life = u64::from_be_bytes(life);
+        let Limits { unproven_per_second, proven_per_second, .. } = limits;
+        let rates = HandshakeRates::new(unproven_per_second, proven_per_second, now);
         Self {
             clients: BTreeMap::new(),
-            servers: Servers::new(cookies, UnknownPeerRate::new(limits.unknown_per_second, now)),
+            servers: Servers::new(cookies, rates),
             peers: Peers::new(now),
+            life,
+            born: now,
             failures: Failures::new(counters.clone(), limits.in_progress),
             no_keys: NoKeyTimes::default(),
             output: Output::default(),
@@ -242,21 +253,29 @@ impl Handshakes {
         peers.recheck(&*local.negotiator, &local.counters, output)
     }
 
+    /// Returns the present life of the endpoint.
+    fn life(&self, now: Duration) -> Life {
+        Life { id: self.life, age: now.saturating_sub(self.born) }
+    }
+
     /// Installs the keys of a handshake that started at this end at `began`.
     fn establish(
         &mut self,
         (peer, began): (SocketAddr, Duration),
         identity: Identity,
         keys: (Sealer, Opener),
+        life: PeerLife,
     ) {
-        self.peers.establish((peer, began), identity, keys, &mut self.output);
+        let (sealer, opener) = keys;
+        let established = Established { peer, sealer, opener, server_life: None };
+        self.peers.establish(began, life, identity, established, &mut self.output);
         self.failures.clear(peer);
     }
 
     /// Handles a FAILED packet: the peer ended handshake `id`.
     fn handle_failed(&mut self, now: Duration, peer: SocketAddr, id: u64, code: u32) {
         let cause = Failure::from_code(u8::try_from(code).unwrap_or(0));
-        if self.servers.in_progress.remove(&(peer, id)).is_some() {
+        if self.servers.fail((peer, id)).is_some() {
             self.failures.fail_server(peer, cause, FoundBy::Peer);
         }
         if self.clients.get(&peer).is_some_and(|client| client.flight.id == id)
