@@ -26,6 +26,7 @@ mod polled;
 mod request;
 mod status;
 
+pub use apus::address::{AddressError, parse as parse_address, resolve};
 pub use endpoint::{Endpoint, EndpointOptions, INTERVAL, Patience};
 pub use failure::Failure;
 pub use request::Request;

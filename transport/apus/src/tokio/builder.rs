@@ -8,7 +8,6 @@ use crate::engine::shards::Runner;
 use crate::error::BindError;
 use apus_driver::Driver;
 use std::fmt::Debug;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::runtime::Handle;
@@ -69,11 +68,8 @@ impl EndpointBuilder {
     /// Outside of a tokio runtime with IO and time enabled.
     pub async fn bind(self, address: impl ToSocketAddrs + Debug) -> Result<Endpoint, BindError> {
         let text = format!("{address:?}");
-        let addresses: Vec<SocketAddr> = match lookup_host(address).await {
-            Ok(addresses) => addresses.collect(),
-            Err(source) => return Err(BindError::Resolve { address: text, source }),
-        };
-        let opened = self.options.open(&&addresses[..])?;
+        let found = lookup_host(address).await.map(Iterator::collect);
+        let opened = self.options.open_first(&text, found)?;
         self.start(opened, Ports::Shared)
     }
 

@@ -76,7 +76,7 @@ fn pass_challenge(
         // the fate of its call in that session is not known here.
         count_answer(protocol, from, header)?;
         output.observation.metrics.admission.challenges_sent += 1;
-        output.challenge(*from.address, header, fields, offer);
+        output.challenge(protocol.now, *from.address, header, fields, offer);
         return Ok(None);
     }
     // Without room for the peer it is not refused: the refusal would not be remembered, and a copy

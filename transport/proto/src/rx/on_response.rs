@@ -37,7 +37,7 @@ pub(super) fn on_response(
             return Err(reason);
         }
     };
-    note_known(&mut protocol.tables.peers[peer], header);
+    note_known(&mut protocol.tables.peers[peer], header, protocol.now);
     if protocol.tables.rpcs[rpc].incoming.is_none() {
         let length = u64::from(data.message_length);
         if length > protocol.config.max_message() {
@@ -93,6 +93,7 @@ fn begin_response(
     entry.step(RpcStep::ResponseBegins);
     let Some(request) = &entry.outgoing else { return };
     let peer = &mut protocol.tables.peers[peer];
+    peer.size.note_arrived(request.longest_packet());
     if !request.resent {
         let elapsed = protocol.now.since(request.last_sent);
         let unanswered = protocol.now.since(entry.asked);

@@ -138,11 +138,12 @@ fn bytes_are_sent_again() {
 }
 
 /// TIME-17: bytes that were sent again twice and do not arrive are sent packet by packet, and twice
-/// as many as have arrived once some do.
+/// as many as have arrived once some do. (They are as short as packets can be, SEND-16.)
 #[test]
 fn bytes_that_do_not_arrive_are_sent_packet_by_packet() {
     assert_snapshot!(run("
         meet P
+        limit P 1216
         call P 9000
         +1ms
         P: RESEND c1 everything
@@ -154,32 +155,33 @@ fn bytes_that_do_not_arrive_are_sent_packet_by_packet() {
         +1ms
         P: RPC_UNKNOWN c1
         +1ms
-        P: RESEND c1 1396..9000
+        P: RESEND c1 1160..9000
         +1ms
-        P: RESEND c1 4188..9000
+        P: RESEND c1 3480..9000
     "), @"
+    > limit P 1216
     > call P 9000
-      -> P DATA c1 0..9000/9000 packets=7 cutoffs=1 prio=5
+      -> P DATA c1 0..9000/9000 packets=8 cutoffs=1 prio=5
     > +1ms
     > P: RESEND c1 everything
-      -> P DATA c1 0..9000/9000 packets=7 cutoffs=1 retransmit prio=5
+      -> P DATA c1 0..9000/9000 packets=8 cutoffs=1 retransmit prio=5
     > +1ms
     > P: RESEND c1 everything
-      -> P DATA c1 0..9000/9000 packets=7 cutoffs=1 retransmit prio=5
+      -> P DATA c1 0..9000/9000 packets=8 cutoffs=1 retransmit prio=5
     > +1ms
     > P: RESEND c1 everything
-      -> P DATA c1 0..1396/9000 cutoffs=1 retransmit prio=5
+      -> P DATA c1 0..1160/9000 cutoffs=1 retransmit prio=5
     > P: RESEND c1 everything
       -> P BUSY c1 prio=7
     > +1ms
     > P: RPC_UNKNOWN c1
-      -> P DATA c1 0..1396/9000 cutoffs=1 retransmit prio=5
+      -> P DATA c1 0..1160/9000 cutoffs=1 retransmit prio=5
     > +1ms
-    > P: RESEND c1 1396..9000
-      -> P DATA c1 1396..4188/9000 packets=2 cutoffs=1 retransmit prio=5
+    > P: RESEND c1 1160..9000
+      -> P DATA c1 1160..3480/9000 packets=2 cutoffs=1 retransmit prio=5
     > +1ms
-    > P: RESEND c1 4188..9000
-      -> P DATA c1 4188..9000/9000 packets=4 cutoffs=1 retransmit prio=5
+    > P: RESEND c1 3480..9000
+      -> P DATA c1 3480..8120/9000 packets=4 cutoffs=1 retransmit prio=5
     ");
 }
 

@@ -90,7 +90,7 @@ impl ReceiveRoom<'_> {
     /// starts below the limit is sent whole. Without room for it, that packet would be dropped on
     /// every transmission.
     fn excess(&self, peer: PeerId, message: &MessageIn) -> u32 {
-        self.peers[peer].segment.max(message.longest_packet()).saturating_sub(1)
+        self.peers[peer].size.segment().max(message.longest_packet()).saturating_sub(1)
     }
 
     /// Reserves room for `positions` positions of a message from `peer`, if there is room. Returns
