@@ -53,6 +53,11 @@ impl Patience<'_> {
         Self { timeout, keep_waiting: None }
     }
 
+    /// Returns the end of a wait that starts now.
+    fn deadline(&self) -> Option<Instant> {
+        self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+    }
+
     /// Returns the end of the next part of a wait that ends at `deadline`.
     fn next(&self, deadline: Option<Instant>) -> Option<Instant> {
         let part = self.keep_waiting.is_some().then(|| Instant::now() + INTERVAL);
@@ -142,16 +147,15 @@ impl Endpoint {
             (EndpointKind::Blocking(endpoint), Some(keep_waiting)) => {
                 endpoint.call_interruptible(to, request, options, INTERVAL, keep_waiting)
             }
-            (EndpointKind::Events(events), None) => {
-                events.call(to, request, options, INTERVAL, || true)
-            }
+            (EndpointKind::Events(events), None) => events.call(to, request, options, || true),
             (EndpointKind::Events(events), Some(keep_waiting)) => {
-                events.call(to, request, options, INTERVAL, keep_waiting)
+                events.call(to, request, options, keep_waiting)
             }
         }
     }
 
-    /// Sends a request without waiting for the response; see [`apus::Endpoint::send_with`].
+    /// Sends a request without waiting for the response; see [`apus::Endpoint::send_with`]. Waits
+    /// for room if a limit is reached.
     ///
     /// # Errors
     ///
@@ -162,10 +166,21 @@ impl Endpoint {
         request: Payload,
         cookie: u64,
         options: CallOptions,
+        keep_waiting: Option<&mut dyn FnMut() -> bool>,
     ) -> Result<CallId, CallError> {
-        match &self.kind {
-            EndpointKind::Blocking(endpoint) => endpoint.send_with(to, request, cookie, options),
-            EndpointKind::Events(events) => events.send(to, request, cookie, options),
+        match (&self.kind, keep_waiting) {
+            (EndpointKind::Blocking(endpoint), None) => {
+                endpoint.send_with(to, request, cookie, options)
+            }
+            (EndpointKind::Blocking(endpoint), Some(keep_waiting)) => {
+                endpoint.send_interruptible(to, request, cookie, options, INTERVAL, keep_waiting)
+            }
+            (EndpointKind::Events(events), None) => {
+                events.send(to, request, cookie, options, || true)
+            }
+            (EndpointKind::Events(events), Some(keep_waiting)) => {
+                events.send(to, request, cookie, options, keep_waiting)
+            }
         }
     }
 
@@ -256,13 +271,25 @@ impl Endpoint {
         }
     }
 
-    /// Waits up to `timeout` until the peers have acknowledged all messages; see
-    /// [`apus::Endpoint::drain`].
+    /// Waits until the peers have acknowledged all messages; see [`apus::Endpoint::drain`]. Returns
+    /// `false` if the wait ended, or the endpoint is closed, before that.
     #[must_use]
-    pub fn drain(&self, timeout: Duration) -> bool {
-        match &self.kind {
-            EndpointKind::Blocking(endpoint) => endpoint.drain(timeout),
-            EndpointKind::Events(events) => events.runtime.block_on(events.endpoint.drain(timeout)),
+    pub fn drain(&self, mut patience: Patience<'_>) -> bool {
+        let deadline = patience.deadline();
+        loop {
+            let until = patience.next(deadline);
+            let part = until.map_or(Duration::MAX, remaining);
+            let drained = match &self.kind {
+                EndpointKind::Blocking(endpoint) => endpoint.drain(part),
+                EndpointKind::Events(events) => events.block_on(events.endpoint.drain(part)),
+            };
+            if drained {
+                return true;
+            }
+            // A closed endpoint returns at once, for good.
+            if self.handle().is_closed() || !patience.continues(deadline) {
+                return false;
+            }
         }
     }
 }
@@ -271,6 +298,10 @@ impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint").field("handle", self.handle()).finish_non_exhaustive()
     }
+}
+
+fn remaining(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
 }
 
 /// Waits for the first message of a blocking endpoint, and takes other available messages. `take`
@@ -283,10 +314,10 @@ fn receive(
     if limit == 0 {
         return Ok(0);
     }
-    let deadline = patience.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let deadline = patience.deadline();
     loop {
         let until = patience.next(deadline);
-        let part = until.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
+        let part = until.map_or(Duration::MAX, remaining);
         if take(part)?.is_some() {
             break;
         }
@@ -316,7 +347,7 @@ fn wait(
         }
         // Reads the clock only if it has to wait.
         if deadline.is_none() {
-            deadline = patience.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+            deadline = patience.deadline();
         }
         wait(patience.next(deadline));
         if !patience.continues(deadline) {

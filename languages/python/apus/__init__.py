@@ -52,6 +52,7 @@ from .errors import (
     ReplyError,
     Unreachable,
     Untrusted,
+    WrongLoop,
 )
 
 # Endpoints of a parent process cannot be used in its children, where their threads do not exist.
@@ -81,6 +82,7 @@ __all__ = [
     "Request",
     "Unreachable",
     "Untrusted",
+    "WrongLoop",
     "__version__",
     "reply_all",
     "resolve",

@@ -1,6 +1,6 @@
 //! Addresses of peers.
 
-use crate::errors;
+use crate::{errors, signals};
 use apus_bindings::{Failure, Status};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -37,7 +37,12 @@ impl Address {
 /// Resolves an address such as `inventory:4000`.
 #[pyfunction]
 pub(crate) fn resolve(py: Python<'_>, address: &str) -> PyResult<Address> {
-    let resolved = py.detach(|| address.to_socket_addrs().map(|mut found| found.next()));
+    let name = address.to_owned();
+    let resolve = move || name.to_socket_addrs().map(|mut found| found.next());
+    let resolved = match address.parse::<SocketAddr>() {
+        Ok(address) => Ok(Some(address)),
+        Err(_) => signals::interruptible(py, resolve)?,
+    };
     let failed = |problem: String| {
         let text = format!("resolve \"{address}\": {problem}");
         errors::raise(py, &Failure::new(Status::AddressUnresolved, text))
