@@ -2,6 +2,7 @@
 
 use crate::event_endpoint::EventEndpoint;
 use crate::failure::Failure;
+use crate::patience::{INTERVAL, Patience};
 use crate::request::Request;
 use crate::status::Status;
 use apus::snapshot::EndpointSnapshot;
@@ -12,10 +13,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
-
-/// Interval at which a waiting caller is asked whether to keep waiting. Chosen by us: the delay
-/// after Ctrl-C is not noticeable, and twenty wake-ups per second cost almost no time.
-pub const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options of a new endpoint.
 #[derive(Clone, Debug, Default)]
@@ -35,42 +32,6 @@ impl EndpointOptions {
     /// [`Status::InvalidOptions`]: the text has an unknown key or an invalid value.
     pub fn parse(toml: &str, descriptors: bool) -> Result<Self, Failure> {
         Ok(Self { settings: toml.parse()?, descriptors })
-    }
-}
-
-/// The limit of a wait: its longest time, and a check that may end it early.
-pub struct Patience<'a> {
-    /// The longest time to wait; `None` for no limit.
-    pub timeout: Option<Duration>,
-    /// Called after each [`INTERVAL`]; `false` ends the wait. `None`: the wait continues.
-    pub keep_waiting: Option<&'a mut dyn FnMut() -> bool>,
-}
-
-impl Patience<'_> {
-    /// Returns a limit without a check.
-    #[must_use]
-    pub const fn up_to(timeout: Option<Duration>) -> Self {
-        Self { timeout, keep_waiting: None }
-    }
-
-    /// Returns the end of a wait that starts now.
-    fn deadline(&self) -> Option<Instant> {
-        self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
-    }
-
-    /// Returns the end of the next part of a wait that ends at `deadline`.
-    fn next(&self, deadline: Option<Instant>) -> Option<Instant> {
-        let part = self.keep_waiting.is_some().then(|| Instant::now() + INTERVAL);
-        match (part, deadline) {
-            (Some(part), Some(deadline)) => Some(part.min(deadline)),
-            (part, deadline) => part.or(deadline),
-        }
-    }
-
-    /// Returns whether to continue after a part of the wait.
-    fn continues(&mut self, deadline: Option<Instant>) -> bool {
-        deadline.is_none_or(|deadline| Instant::now() < deadline)
-            && self.keep_waiting.as_mut().is_none_or(|keep_waiting| keep_waiting())
     }
 }
 

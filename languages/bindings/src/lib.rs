@@ -22,11 +22,13 @@ mod arrivals;
 mod endpoint;
 mod event_endpoint;
 mod failure;
+mod patience;
 mod polled;
 mod request;
 mod status;
 
-pub use endpoint::{Endpoint, EndpointOptions, INTERVAL, Patience};
+pub use endpoint::{Endpoint, EndpointOptions};
 pub use failure::Failure;
+pub use patience::{INTERVAL, Patience};
 pub use request::Request;
 pub use status::Status;

@@ -1,6 +1,6 @@
 //! Futures of an endpoint, for threads outside of its runtime.
 
-use crate::endpoint::INTERVAL;
+use crate::patience::INTERVAL;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::runtime::Handle;

@@ -1,7 +1,7 @@
 //! A request at a server in another language.
 
-use crate::endpoint::INTERVAL;
 use crate::failure::Failure;
+use crate::patience::INTERVAL;
 use crate::polled;
 use apus::{Bytes, Payload, ReplyError};
 use std::net::SocketAddr;
