@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use apus_wire::{Header, Profile, SealedHeader};
 
-use crate::capture_file::{CaptureReader, Record};
+use crate::capture_file::{CaptureReader, CapturedRecord};
 use crate::datagram::{Datagram, Encapsulation, IpContent, ip_content};
 use crate::error::Error;
 use crate::frame::{UnknownLink, slice};
@@ -117,7 +117,7 @@ impl Decoder {
         let packets = found
             .map_or_else(Vec::new, |found| packets(&mut self.detector, &mut self.unsealer, &found));
         self.skipped.others += u64::from(packets.is_empty());
-        let Record { number, time, .. } = record;
+        let CapturedRecord { number, time, .. } = record;
         for mut packet in packets {
             (packet.number, packet.time) = (number, time);
             packet.since_start = time.saturating_sub(start);

@@ -11,9 +11,9 @@ use apus_fs_core::client::{
 use apus_fs_core::store::ClientId;
 use apus_fs_core::wire::frame::encode;
 use apus_fs_core::wire::{
-    AllocateMode, Attributes, BatchDone, Callback, Entry, Errno, FailedBatch, Failure, Handle, Ino,
-    LeaseKind, Listing, LockKind, LockOwner, LockRange, Name, NewNode, NodeKind, RecalledNode,
-    Response, SeekTarget, Step, Time, Version, Welcome, WireVersion,
+    AllocateMode, Attributes, BatchDone, Callback, Errno, FailedBatch, Failure, FoundNode, Handle,
+    Ino, LeaseKind, Listing, LockKind, LockOwner, LockRange, Name, NewNode, NodeKind, PathStep,
+    RecalledNode, Response, SeekTarget, Time, Version, Welcome, WireVersion,
 };
 use bytes::Bytes;
 use rand::{Rng, RngExt, SeedableRng};
@@ -59,9 +59,14 @@ fn attributes(random: &mut impl Rng) -> Attributes {
     }
 }
 
-fn entry(random: &mut impl Rng) -> Entry {
+fn entry(random: &mut impl Rng) -> FoundNode {
     let contents = random.random::<bool>().then(|| Bytes::from_static(b"contents"));
-    Entry { handle: handle(random), attributes: attributes(random), lease: lease(random), contents }
+    FoundNode {
+        handle: handle(random),
+        attributes: attributes(random),
+        lease: lease(random),
+        contents,
+    }
 }
 
 fn response(random: &mut impl Rng) -> (Response, Bytes) {
@@ -96,7 +101,8 @@ fn response(random: &mut impl Rng) -> (Response, Bytes) {
         }),
         5 => Response::Reclaimed(vec![(lease(random), random.random()); random.random_range(0..4)]),
         6..8 => {
-            let steps = [Step::Found(entry(random)), Step::Absent, Step::Failed(Errno::ACCES)];
+            let steps =
+                [PathStep::Found(entry(random)), PathStep::Absent, PathStep::Failed(Errno::ACCES)];
             let steps = (0..random.random_range(0..4)).map(|_| pick(random, &steps)).collect();
             Response::Found { start: entry(random), steps }
         }

@@ -10,15 +10,19 @@ use std::collections::BTreeSet;
 
 /// Package, file of a group, and the sibling files that may take the group.
 const HOLDERS: &[(&str, &str, &str)] = &[
-    ("files/core", "client::core", "ending batches greeting callbacks responses operations"),
-    ("files/core", "client::directories", "operations operations::directories"),
     (
         "files/core",
-        "client::locks",
-        "relock restoring core responses operations operations::locks operations::openings",
+        "client::core",
+        "events::ending events::batches events::greeting events::callbacks events::responses operations",
     ),
-    ("files/core", "client::loss", "core ending operations::openings"),
-    ("files/core", "client::recalls", "recall core status"),
+    ("files/core", "client::nodes::directories", "operations operations::directories"),
+    (
+        "files/core",
+        "client::locks::table",
+        "locks::relock locks::restoring core events::responses operations operations::locks operations::openings",
+    ),
+    ("files/core", "client::loss", "core events::ending operations::openings"),
+    ("files/core", "client::recalls::table", "recalls::recall core status"),
     (
         "files/core",
         "server::core",
@@ -33,7 +37,7 @@ const HOLDERS: &[(&str, &str, &str)] = &[
 const METHODS: &[(&str, &[(&str, &str)])] = &[(
     "files/core",
     &[
-        ("client::kind", "Operation"),
+        ("client::interface::kind", "Operation"),
         ("server::locks", "HeldLock"),
         ("wire::kind", "Request"),
         ("wire::kind", "SessionRequest"),

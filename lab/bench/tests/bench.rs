@@ -3,13 +3,13 @@
 
 use apus::PollMode;
 use apus_bench::agent;
-use apus_bench::contest::{CONTESTS, Contest, HANDOFF, Options, RATE, RTT, THROUGHPUT};
+use apus_bench::contest::{CONTESTS, Contest, ContestOptions, HANDOFF, RATE, RTT, THROUGHPUT};
 use apus_testbed::Error;
 use apus_testbed::process::Spawner;
 use serde_json::Value;
 
 /// Runs in threads of this process, and returns the JSON output.
-fn run(contest: &Contest, change: impl FnOnce(&mut Options)) -> Result<Value, Error> {
+fn run(contest: &Contest, change: impl FnOnce(&mut ContestOptions)) -> Result<Value, Error> {
     let mut options = (contest.defaults)();
     let repetition = &mut options.repetition;
     (repetition.seconds, repetition.runs, repetition.poll) = (0.03, 2, PollMode::Block);
@@ -30,7 +30,7 @@ fn complete(
     contest: &Contest,
     rows: &[&str],
     figures: &[&str],
-    change: impl Fn(&mut Options),
+    change: impl Fn(&mut ContestOptions),
 ) -> Value {
     let is_complete = |json: &Value| {
         let has =
@@ -82,7 +82,7 @@ fn rtt_has_the_rows_of_the_contract() {
 fn throughput_has_the_rows_of_the_contract() {
     // Longer than the others: datagrams that arrive at a UDP socket while its thread is not running
     // are lost.
-    let seconds = |options: &mut Options| options.repetition.seconds = 0.3;
+    let seconds = |options: &mut ContestOptions| options.repetition.seconds = 0.3;
     let rows = ["apus", "udp-gso", "tcp"];
     let json = complete(&THROUGHPUT, &rows, &["gbps", "cpu_ns_per_kb"], seconds);
     assert_eq!(ratios(&json), ["apus/tcp", "apus/udp-gso"]);

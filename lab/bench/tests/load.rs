@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use apus::PollMode;
 use apus_bench::agent;
-use apus_bench::load::{self, Options};
+use apus_bench::load::{self, LoadOptions};
 use apus_bench::options::Repetition;
 use apus_report::findings::Findings;
 use apus_testbed::process::Spawner;
 use serde_json::Value;
 
 /// Options of a run in threads of this process.
-fn options() -> Options {
+fn options() -> LoadOptions {
     let repetition = Repetition {
         seconds: 0.1,
         runs: 2,
         poll: PollMode::Hybrid(PollMode::DEFAULT_SPIN),
-        ..Options::default().repetition
+        ..LoadOptions::default().repetition
     };
-    Options { rate: Some(2000.0), repetition, ..Options::default() }
+    LoadOptions { rate: Some(2000.0), repetition, ..LoadOptions::default() }
 }
 
 /// One run for all tests, with a burst.
 static FINDINGS: LazyLock<Findings> = LazyLock::new(|| {
-    let options = Options { burst: Some("2x20ms".parse().unwrap()), ..options() };
+    let options = LoadOptions { burst: Some("2x20ms".parse().unwrap()), ..options() };
     load::run(&options, &Spawner::Threads(agent::run)).unwrap()
 });
 
@@ -124,7 +124,7 @@ fn the_page_needs_nothing_but_itself() {
 fn only_the_named_contenders_take_part() {
     let only = vec!["tcp".to_owned()];
     let repetition = Repetition { runs: 1, ..options().repetition };
-    let options = Options { only, hold: Some(2), repetition, ..options() };
+    let options = LoadOptions { only, hold: Some(2), repetition, ..options() };
     let outcome = load::run(&options, &Spawner::Threads(agent::run)).unwrap().outcome;
     let json: Value = serde_json::from_str(&outcome.json()).unwrap();
     assert_eq!(json["rows"].as_array().unwrap().len(), 1);
@@ -136,14 +136,14 @@ fn only_the_named_contenders_take_part() {
 #[test]
 fn a_stall_needs_a_process() {
     let only = vec!["tcp".to_owned()];
-    let options = Options { only, stall: Some(Duration::from_millis(5)), ..options() };
+    let options = LoadOptions { only, stall: Some(Duration::from_millis(5)), ..options() };
     let error = load::run(&options, &Spawner::Threads(agent::run)).unwrap_err().to_string();
     assert!(error.contains("tcp server"), "{error}");
 }
 
 #[test]
 fn an_unknown_contender_is_refused_before_anything_runs() {
-    let options = Options { only: vec!["quic".to_owned()], ..options() };
+    let options = LoadOptions { only: vec!["quic".to_owned()], ..options() };
     let error = load::run(&options, &Spawner::Threads(agent::run)).unwrap_err().to_string();
     assert!(error.starts_with("only: `quic` takes no part in it"), "{error}");
 }

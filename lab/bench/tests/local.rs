@@ -4,7 +4,7 @@
 
 use apus::PollMode;
 use apus_bench::agent;
-use apus_bench::local::{self, Options};
+use apus_bench::local::{self, LocalOptions};
 use apus_testbed::Error;
 use apus_testbed::process::Spawner;
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ const ALL: [&str; 8] = [
 const SHORT: [&str; 2] = ["bare", "unix-seqpacket"];
 
 /// Runs in threads of this process, and returns the JSON output and the text output.
-fn run(change: impl FnOnce(&mut Options)) -> Result<(Value, String), Error> {
-    let mut options = Options::default();
+fn run(change: impl FnOnce(&mut LocalOptions)) -> Result<(Value, String), Error> {
+    let mut options = LocalOptions::default();
     let repetition = &mut options.repetition;
     (repetition.seconds, repetition.runs, repetition.poll) = (0.01, 2, PollMode::Block);
     change(&mut options);
@@ -90,7 +90,7 @@ fn every_contender_has_each_figure_at_each_size_that_it_can_carry() {
 
 #[test]
 fn a_result_says_what_was_asked_for() {
-    let change = |options: &mut Options| {
+    let change = |options: &mut LocalOptions| {
         options.sizes = vec![7];
         options.outstanding = 3;
         options.only = vec!["tcp".to_owned(), "unix".to_owned()];
@@ -116,7 +116,7 @@ fn a_result_says_what_was_asked_for() {
 /// A single run has one value per kind, so the better kind has the lower time and the higher rate.
 #[test]
 fn unix_is_the_better_kind_figure_by_figure() {
-    let change = |options: &mut Options| {
+    let change = |options: &mut LocalOptions| {
         (options.repetition.runs, options.workers, options.clients) = (1, Some(1), Some(1));
         options.only = vec!["unix".to_owned()];
     };
@@ -138,7 +138,7 @@ fn unix_is_the_better_kind_figure_by_figure() {
 
 #[test]
 fn workers_have_their_own_connections_and_clients_share_a_server() {
-    let change = |options: &mut Options| {
+    let change = |options: &mut LocalOptions| {
         (options.workers, options.clients) = (Some(3), Some(3));
         options.sizes = vec![10];
     };
@@ -170,7 +170,7 @@ fn workers_have_their_own_connections_and_clients_share_a_server() {
 
 #[test]
 fn whom_no_size_fits_does_not_take_part() {
-    let change = |options: &mut Options| {
+    let change = |options: &mut LocalOptions| {
         options.sizes = vec![30_000_000];
         options.only = vec!["unix-seqpacket".to_owned()];
     };

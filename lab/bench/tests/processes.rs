@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use apus::PollMode;
 use apus_bench::agent;
-use apus_bench::contest::{CONTESTS, Options};
+use apus_bench::contest::{CONTESTS, ContestOptions};
 use apus_bench::options::Repetition;
 use apus_testbed::process::{AGENT, Spawner};
 use serde_json::Value;
@@ -25,7 +25,7 @@ fn every_experiment_comes_to_its_result(host: &Spawner) {
             // Long enough for each side to be scheduled several times, even on a core shared with a
             // few other programs: a contender that completes no message has no row.
             let repetition = Repetition { seconds: 0.2, runs: 1, poll, seed: 1 };
-            let options = Options { repetition, only, ..defaults.clone() };
+            let options = ContestOptions { repetition, only, ..defaults.clone() };
             let outcome = experiment.run(&options, host).unwrap().outcome;
             let json: Value = serde_json::from_str(&outcome.json()).expect("one JSON object");
             assert_eq!(json["experiment"], experiment.name);

@@ -19,7 +19,7 @@ const PAGE: &str = "apus-demo.html";
 #[derive(Debug, Args)]
 pub(crate) struct DemoArguments {
     #[command(flatten)]
-    options: demo::Options,
+    options: demo::DemoOptions,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,

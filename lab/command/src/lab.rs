@@ -25,11 +25,11 @@ use apus_command_line::failure::Failure;
 )]
 pub(crate) struct LabArguments {
     #[command(subcommand)]
-    command: Command,
+    command: LabCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum LabCommand {
     Livelock(Experiment<livelock::LivelockOptions>),
     Handoff(Experiment<handoff::HandoffOptions>),
     Contention(Experiment<contention::ContentionOptions>),
@@ -41,11 +41,11 @@ enum Command {
 /// Runs an experiment and shows its findings.
 pub(crate) fn run(arguments: &LabArguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Livelock(experiment) => experiment.run(),
-        Command::Handoff(experiment) => experiment.run(),
-        Command::Contention(experiment) => experiment.run(),
-        Command::SmallWrites(experiment) => experiment.run(),
-        Command::Hostile(experiment) => experiment.run(),
-        Command::Soak(experiment) => experiment.run(),
+        LabCommand::Livelock(experiment) => experiment.run(),
+        LabCommand::Handoff(experiment) => experiment.run(),
+        LabCommand::Contention(experiment) => experiment.run(),
+        LabCommand::SmallWrites(experiment) => experiment.run(),
+        LabCommand::Hostile(experiment) => experiment.run(),
+        LabCommand::Soak(experiment) => experiment.run(),
     }
 }

@@ -5,15 +5,15 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::plan::{Plan, Point};
-use super::record::Record;
+use super::plan::{Plan, PlanPoint};
+use super::record::PointRecord;
 use apus_sim::experiment::Progress;
 
 /// A point that has run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
     /// Result of the point.
-    pub record: Record,
+    pub record: PointRecord,
     /// Run time of the carrier on this machine.
     pub took: Duration,
 }
@@ -44,7 +44,7 @@ enum News {
 /// The error of `done`; running points are completed, and no further point is started.
 pub fn execute<E>(
     plan: &Plan,
-    points: &[&Point],
+    points: &[&PlanPoint],
     jobs: usize,
     watch: &mut dyn FnMut(Status),
     done: &mut dyn FnMut(Done) -> Result<(), E>,
@@ -89,7 +89,7 @@ pub fn execute<E>(
 #[expect(clippy::needless_pass_by_value, reason = "the sender has to end with the thread")]
 fn work(
     plan: &Plan,
-    points: &[&Point],
+    points: &[&PlanPoint],
     threads: usize,
     next: &AtomicUsize,
     stop: &AtomicBool,
@@ -106,7 +106,7 @@ fn work(
         };
         let report = point.experiment.run_observed(threads, allowed, &mut progress, &mut |_| {});
         let took = began.elapsed();
-        let record = Record::new(plan, point, &report);
+        let record = PointRecord::new(plan, point, &report);
         let _ = send.send(News::Done(index, Box::new(Done { record, took })));
     }
 }

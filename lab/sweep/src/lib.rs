@@ -5,8 +5,8 @@
 //! its configuration and seed, so points can run anywhere and in any order:
 //!
 //! ```text
-//!   Options ─▶ Plan ─▶ points ─▶ Shard ─▶ execute ─▶ Record ─▶ lines ─▶ merge ─▶ report
-//!             (a name)          (a part)  (threads)           (a file)
+//!   SweepOptions ─▶ Plan ─▶ points ─▶ Shard ─▶ execute ─▶ PointRecord ─▶ lines ─▶ merge ─▶ report
+//!                (a name)          (a part)  (threads)                 (a file)
 //! ```
 //!
 //! # Invariants
@@ -26,13 +26,13 @@ mod shard;
 pub use execute::{Done, Status, execute};
 pub use merge::{MergeError, merge};
 pub use options::{
-    Axis, MOST_MESSAGES, Options, OptionsError, PeerModel, Preset, Processors, Transport,
+    Axis, MOST_MESSAGES, OptionsError, PeerModel, Preset, Processors, SweepOptions, Transport,
 };
-pub use plan::{Plan, Point};
-pub use record::{Bin, Figures, Queue, Queues, Record, Recovery, Slowdown};
+pub use plan::{Plan, PlanPoint};
+pub use record::{Bin, Figures, PointRecord, Queue, Queues, Recovery, Slowdown};
 pub use shard::{Choice, Shard, ShardError};
 
 pub use apus_report::lines::{LinesError, write};
 
 /// A file that collects the points of a sweep.
-pub type Lines = apus_report::lines::Lines<Record>;
+pub type Lines = apus_report::lines::Lines<PointRecord>;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::record::Record;
+use super::record::PointRecord;
 use apus_report::lines::{LinesError, read};
 
 /// Reason why files do not form one result.
@@ -65,11 +65,11 @@ fn first(numbers: &[u32]) -> String {
 /// # Errors
 ///
 /// The files do not hold points, belong to different plans, contradict each other, or lack points.
-pub fn merge(files: &[PathBuf]) -> Result<Vec<Record>, MergeError> {
-    let mut all: BTreeMap<u32, (Record, &Path)> = BTreeMap::new();
+pub fn merge(files: &[PathBuf]) -> Result<Vec<PointRecord>, MergeError> {
+    let mut all: BTreeMap<u32, (PointRecord, &Path)> = BTreeMap::new();
     let mut plan: Option<(String, u32, &Path)> = None;
     for file in files {
-        for record in read::<Record>(file)? {
+        for record in read::<PointRecord>(file)? {
             let (name, of, first) =
                 plan.get_or_insert_with(|| (record.plan.clone(), record.of, file));
             if (&*name, *of) != (&record.plan, record.of) {

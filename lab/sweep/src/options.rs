@@ -54,7 +54,7 @@ const MOST_PROCESSES: u32 = 64;
   apus-lab sim run --workload w1,w3 --topology 1x16x0 --peer-model kernel
   apus-lab sim run --topology 1x2x0 --answer echo --host-rate 10gbit --load 0.4 --stall 300ms
   apus-lab sim run --load 0.5,0.8 --shard 0/2 --out part-{shard}.jsonl")]
-pub struct Options {
+pub struct SweepOptions {
     /// Configuration of apus. The fabric is the paper's either way, unless options change it
     #[arg(long, value_name = "NAME", default_value = "sigcomm18")]
     pub preset: Preset,
@@ -240,7 +240,7 @@ impl Fabric {
         topology.fabric_rate = self.fabric_link.unwrap_or(topology.fabric_rate);
         topology.shape = shape;
         if let Some(ratio) = self.oversubscription {
-            // Checked before (`Options::check`): the links have such a rate.
+            // Checked before (`SweepOptions::check`): the links have such a rate.
             *topology = topology.oversubscribed(ratio).unwrap_or(*topology);
         }
         let delays = &mut topology.delays;
@@ -320,7 +320,7 @@ impl OptionsError {
     }
 }
 
-impl Options {
+impl SweepOptions {
     /// Data packets of the measurement, without `messages`. Chosen by us: with W4 at 80 % load the
     /// longest messages need half a second of the fabric's time to reach their steady state, and
     /// their p99 needs some hundreds of messages.
@@ -554,7 +554,7 @@ impl Options {
 }
 
 /// W4 at 80 % load, as in the paper.
-impl Default for Options {
+impl Default for SweepOptions {
     fn default() -> Self {
         defaults()
     }

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use apus_proto::{Config, Profile};
 use apus_report::result::COMMIT;
 use apus_workload::Workload;
+use ring::digest::{Context, SHA256};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
-use super::options::{Options, OptionsError, PeerModel, Transport};
+use super::options::{OptionsError, PeerModel, SweepOptions, Transport};
 use apus_sim::dctcp;
 use apus_sim::experiment::{Carrier, Experiment};
 use apus_sim::fabric::Settings;
@@ -24,12 +24,12 @@ pub struct Plan {
     /// runs them: its version and commit.
     pub name: String,
     /// Its points.
-    pub points: Vec<Point>,
+    pub points: Vec<PlanPoint>,
 }
 
 /// One run of a sweep.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct PlanPoint {
     /// Its position in the plan.
     pub index: u32,
     /// The transport.
@@ -58,7 +58,7 @@ impl Plan {
     /// # Errors
     ///
     /// An option has an impossible value, or there are too many points.
-    pub fn new(options: &Options) -> Result<Self, OptionsError> {
+    pub fn new(options: &SweepOptions) -> Result<Self, OptionsError> {
         options.check()?;
         let lists = [
             options.workloads.len(),
@@ -94,7 +94,7 @@ impl Plan {
 }
 
 /// Returns all combinations of values of parameters.
-fn combinations(options: &Options) -> Vec<Vec<(&'static str, u64)>> {
+fn combinations(options: &SweepOptions) -> Vec<Vec<(&'static str, u64)>> {
     options.parameters.iter().fold(vec![Vec::new()], |all, axis| {
         let with = |before: &Vec<(&'static str, u64)>, value: u64| {
             before.iter().copied().chain([(axis.name, value)]).collect()
@@ -105,7 +105,7 @@ fn combinations(options: &Options) -> Vec<Vec<(&'static str, u64)>> {
 
 /// Everything but parameters, transport and seed.
 struct Setting<'a> {
-    options: &'a Options,
+    options: &'a SweepOptions,
     workload: &'a Workload,
     load: f64,
     shape: Shape,
@@ -117,7 +117,7 @@ impl Setting<'_> {
     fn points(
         &self,
         parameters: &[(&'static str, u64)],
-        points: &mut Vec<Point>,
+        points: &mut Vec<PlanPoint>,
     ) -> Result<(), OptionsError> {
         let options = self.options;
         let preset = options.preset.config(self.workload);
@@ -150,7 +150,7 @@ impl Setting<'_> {
                     Transport::Sird => Carrier::Sird(self.sird()),
                     Transport::Oracle => Carrier::Oracle,
                 };
-                points.push(Point {
+                points.push(PlanPoint {
                     index: points.len() as u32,
                     transport: *transport,
                     config: described.clone(),
@@ -162,7 +162,7 @@ impl Setting<'_> {
     }
 
     fn experiment(&self, carrier: Carrier, load_config: Config, seed: u64) -> Experiment {
-        let Options { pattern, answer, .. } = *self.options;
+        let SweepOptions { pattern, answer, .. } = *self.options;
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let mut fabric = Settings { seed, ..self.options.fabric.settings(self.shape) };
         fabric.mark_at = match &carrier {
@@ -181,12 +181,12 @@ impl Setting<'_> {
             load: self.load,
             pattern,
             answer,
-            packets: Options::PACKETS,
+            packets: SweepOptions::PACKETS,
             messages,
             warm_up,
             first_contact: self.greets(),
             processes: self.processes,
-            processor: self.options.processors.processor(Options::full_bytes()),
+            processor: self.options.processors.processor(SweepOptions::full_bytes()),
             stall: self.options.processors.stall.unwrap_or(0),
             seed,
         }
@@ -194,7 +194,7 @@ impl Setting<'_> {
 
     /// Returns the parameters of SIRD in this fabric.
     fn sird(&self) -> sird::Config {
-        sird::Config::new(&self.options.fabric.settings(self.shape).topology, Options::PACKETS)
+        sird::Config::new(&self.options.fabric.settings(self.shape).topology, SweepOptions::PACKETS)
     }
 
     /// Returns the queue length in bytes from which an output to a host marks packets.
@@ -212,7 +212,7 @@ impl Setting<'_> {
 
     /// Returns the setting for readers, by the names of options.
     fn described(&self, config: &Config, parameters: &[(&'static str, u64)]) -> Map<String, Value> {
-        let Options { preset, pattern, answer, .. } = self.options;
+        let SweepOptions { preset, pattern, answer, .. } = self.options;
         let fabric = self.options.fabric.settings(self.shape);
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let topology = fabric.topology;
@@ -248,7 +248,7 @@ impl Setting<'_> {
         }
         let processors = &self.options.processors;
         if let Some((rate, processor)) =
-            processors.host_rate.zip(processors.processor(Options::full_bytes()))
+            processors.host_rate.zip(processors.processor(SweepOptions::full_bytes()))
         {
             all.push(("host_rate", json!(units::format_rate(rate))));
             all.push(("socket_buffer", json!(processor.socket_buffer)));
@@ -290,14 +290,14 @@ fn unlike_shipped(config: &Config) -> Map<String, Value> {
 }
 
 /// Returns a name that belongs to these points and to this program (SWEEP-1).
-fn name(points: &[Point]) -> String {
-    let mut hash = Sha256::new();
-    hash.update(format!("apus {} {COMMIT}\n", env!("CARGO_PKG_VERSION")));
+fn name(points: &[PlanPoint]) -> String {
+    let mut hash = Context::new(&SHA256);
+    hash.update(format!("apus {} {COMMIT}\n", env!("CARGO_PKG_VERSION")).as_bytes());
     for point in points {
         // All inputs of a run are in the experiment, and all of the experiment is in its text.
-        hash.update(format!("{} {:?}\n", point.index, point.experiment));
+        hash.update(format!("{} {:?}\n", point.index, point.experiment).as_bytes());
     }
-    hash.finalize()[..8].iter().fold(String::new(), |mut name, byte| {
+    hash.finish().as_ref()[..8].iter().fold(String::new(), |mut name, byte| {
         let _ = write!(name, "{byte:02x}");
         name
     })
@@ -308,10 +308,16 @@ mod tests {
     use super::*;
     use crate::Axis;
 
-    fn options() -> Options {
+    fn options() -> SweepOptions {
         let transports = vec![Transport::Apus, Transport::Dctcp];
         let parameters = vec![Axis { name: "max_overcommit", values: vec![1, 7] }];
-        Options { transports, parameters, loads: vec![0.5, 0.8], runs: 3, ..Options::default() }
+        SweepOptions {
+            transports,
+            parameters,
+            loads: vec![0.5, 0.8],
+            runs: 3,
+            ..SweepOptions::default()
+        }
     }
 
     #[test]
@@ -321,7 +327,7 @@ mod tests {
         let seeds: Vec<u64> = plan.points.iter().map(|point| point.experiment.seed).collect();
         assert_eq!(seeds[..4], [1, 2, 3, 1]);
         assert!(plan.points.iter().zip(0..).all(|(point, index)| point.index == index));
-        let granted = |point: &Point| point.config["param"]["max_overcommit"].clone();
+        let granted = |point: &PlanPoint| point.config["param"]["max_overcommit"].clone();
         assert_eq!((granted(&plan.points[0]), granted(&plan.points[6])), (json!(1), json!(7)));
         assert_eq!(plan.points[12].experiment.load, 0.8);
     }
@@ -340,8 +346,9 @@ mod tests {
     /// SIRD marks in the core alone, by its own threshold unless another is given.
     #[test]
     fn sird_has_its_own_threshold() {
-        let mut options = Options { transports: vec![Transport::Sird], ..options() };
-        let fabric = |options: &Options| Plan::new(options).unwrap().points[0].experiment.fabric;
+        let mut options = SweepOptions { transports: vec![Transport::Sird], ..options() };
+        let fabric =
+            |options: &SweepOptions| Plan::new(options).unwrap().points[0].experiment.fabric;
         let own = fabric(&options);
         assert!(own.only_core_marks);
         assert_eq!(own.mark_at, Some(12_100), "1.25 times 9,680");
@@ -354,33 +361,34 @@ mod tests {
     #[test]
     fn every_second_host_may_run_the_linux_module() {
         let workloads = vec!["20000".parse().unwrap()];
-        let all = Options { workloads, peer_model: PeerModel::Kernel, ..options() };
+        let all = SweepOptions { workloads, peer_model: PeerModel::Kernel, ..options() };
         let plan = Plan::new(&all).unwrap();
         let [first, .., last] = &plan.points[..] else { panic!("several") };
         let Carrier::Mixed(config) = &first.experiment.carrier else { panic!("{first:?}") };
         assert_eq!((config.profile(), config.max_message()), (Profile::Kernel, 1_000_000));
         assert_eq!(first.config["peer_model"], "kernel");
         assert!(matches!(last.experiment.carrier, Carrier::Dctcp(_)));
-        let others = Options { peer_model: PeerModel::Apus, ..all.clone() };
+        let others = SweepOptions { peer_model: PeerModel::Apus, ..all.clone() };
         assert_ne!(plan.name, Plan::new(&others).unwrap().name);
-        let error = |options: &Options| Plan::new(options).unwrap_err().to_string();
-        let without = Options { transports: vec![Transport::Dctcp], ..all.clone() };
+        let error = |options: &SweepOptions| Plan::new(options).unwrap_err().to_string();
+        let without = SweepOptions { transports: vec![Transport::Dctcp], ..all.clone() };
         assert!(error(&without).starts_with("peer-model: "), "{}", error(&without));
-        let long = Options { workloads: vec!["1000001".parse().unwrap()], ..all.clone() };
+        let long = SweepOptions { workloads: vec!["1000001".parse().unwrap()], ..all.clone() };
         assert!(error(&long).contains("1000000"), "{}", error(&long));
-        let cut = Plan::new(&Options { workloads: vec![Workload::published(4)], ..all }).unwrap();
+        let cut =
+            Plan::new(&SweepOptions { workloads: vec![Workload::published(4)], ..all }).unwrap();
         assert_eq!(cut.points[0].experiment.workload.sizes().largest(), 1_000_000);
         assert_eq!(cut.points[0].config["workload"], "w4 truncated at 1000000 bytes");
     }
 
     #[test]
     fn a_name_belongs_to_one_plan() {
-        let name = |options: &Options| Plan::new(options).unwrap().name;
+        let name = |options: &SweepOptions| Plan::new(options).unwrap().name;
         assert_eq!(name(&options()), name(&options()));
         let mut names = vec![name(&options())];
-        names.push(name(&Options { runs: 2, ..options() }));
-        names.push(name(&Options { messages: Some(7), ..options() }));
-        names.push(name(&Options { loads: vec![0.5, 0.81], ..options() }));
+        names.push(name(&SweepOptions { runs: 2, ..options() }));
+        names.push(name(&SweepOptions { messages: Some(7), ..options() }));
+        names.push(name(&SweepOptions { loads: vec![0.5, 0.81], ..options() }));
         let mut slower = options();
         slower.fabric.switch_delay = Some(251);
         names.push(name(&slower));
@@ -392,23 +400,29 @@ mod tests {
 
     #[test]
     fn impossible_values_are_named() {
-        let error = |options: &Options| Plan::new(options).unwrap_err().to_string();
-        let fits = |options: Options, part: &str| {
+        let error = |options: &SweepOptions| Plan::new(options).unwrap_err().to_string();
+        let fits = |options: SweepOptions, part: &str| {
             let error = error(&options);
             assert!(error.contains(part), "{error}");
         };
-        fits(Options { loads: vec![0.0], ..options() }, "load: ");
-        fits(Options { loads: vec![0.5, 1.01], ..options() }, "try 0.8");
-        fits(Options { loads: vec![f64::NAN], ..options() }, "load: ");
-        fits(Options { messages: Some(0), ..options() }, "messages: ");
-        fits(Options { workloads: vec!["3".parse().unwrap()], ..options() }, "bytes at least");
-        fits(Options { workloads: vec!["67108865".parse().unwrap()], ..options() }, "max_message");
-        fits(Options { pattern: apus_sim::experiment::Pattern::Incast(144), ..options() }, "143");
-        fits(Options { runs: 2, seeds: vec![1, 2], ..options() }, "runs: ");
-        fits(Options { seeds: vec![1, 1], runs: 1, ..options() }, "given twice");
-        fits(Options { answer: apus_sim::host::Answer::Echo, ..options() }, "one-way");
+        fits(SweepOptions { loads: vec![0.0], ..options() }, "load: ");
+        fits(SweepOptions { loads: vec![0.5, 1.01], ..options() }, "try 0.8");
+        fits(SweepOptions { loads: vec![f64::NAN], ..options() }, "load: ");
+        fits(SweepOptions { messages: Some(0), ..options() }, "messages: ");
+        fits(SweepOptions { workloads: vec!["3".parse().unwrap()], ..options() }, "bytes at least");
+        fits(
+            SweepOptions { workloads: vec!["67108865".parse().unwrap()], ..options() },
+            "max_message",
+        );
+        fits(
+            SweepOptions { pattern: apus_sim::experiment::Pattern::Incast(144), ..options() },
+            "143",
+        );
+        fits(SweepOptions { runs: 2, seeds: vec![1, 2], ..options() }, "runs: ");
+        fits(SweepOptions { seeds: vec![1, 1], runs: 1, ..options() }, "given twice");
+        fits(SweepOptions { answer: apus_sim::host::Answer::Echo, ..options() }, "one-way");
         let seeds = (0..100_001).collect();
-        fits(Options { seeds, runs: 1, ..options() }, "points");
+        fits(SweepOptions { seeds, runs: 1, ..options() }, "points");
         let mut small = options();
         small.fabric.buffer = apus_sim::fabric::Buffers::PerPort(1_000);
         fits(small, "1538");
@@ -425,7 +439,7 @@ mod tests {
     #[test]
     fn large_fabrics_have_no_first_contacts() {
         let shapes = vec!["9x16x4".parse().unwrap(), "100x100x4".parse().unwrap()];
-        let plan = Plan::new(&Options { shapes, ..Options::default() }).unwrap();
+        let plan = Plan::new(&SweepOptions { shapes, ..SweepOptions::default() }).unwrap();
         let first_contact: Vec<bool> =
             plan.points.iter().map(|point| point.experiment.first_contact).collect();
         assert_eq!(first_contact, [true, false]);

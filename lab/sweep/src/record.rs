@@ -7,7 +7,7 @@ use apus_report::result::rounded;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::plan::{Plan, Point};
+use super::plan::{Plan, PlanPoint};
 use apus_sim::experiment::ExperimentReport;
 use apus_sim::fabric::{Counters, QueueLength};
 use apus_workload::time::MILLISECOND;
@@ -15,7 +15,7 @@ use apus_workload::time::MILLISECOND;
 /// A point of a plan with its result: one line of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct PointRecord {
     /// Name of the plan.
     pub plan: String,
     /// Number of its points.
@@ -144,7 +144,7 @@ pub struct Queue {
     pub max: f64,
 }
 
-impl apus_report::lines::Record for Record {
+impl apus_report::lines::Record for PointRecord {
     fn plan(&self) -> &str {
         &self.plan
     }
@@ -158,10 +158,10 @@ impl apus_report::lines::Record for Record {
     }
 }
 
-impl Record {
+impl PointRecord {
     /// Returns the record of a point of this plan.
     #[must_use]
-    pub fn new(plan: &Plan, point: &Point, report: &ExperimentReport) -> Self {
+    pub fn new(plan: &Plan, point: &PlanPoint, report: &ExperimentReport) -> Self {
         Self {
             plan: plan.name.clone(),
             of: plan.points.len() as u32,

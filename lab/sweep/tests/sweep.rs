@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use apus_report::findings::Findings;
 use apus_sweep::report::findings;
 use apus_sweep::{
-    Axis, Done, Lines, LinesError, MergeError, Options, Plan, Point, Record, Shard, Transport,
-    execute, merge, write,
+    Axis, Done, Lines, LinesError, MergeError, Plan, PlanPoint, PointRecord, Shard, SweepOptions,
+    Transport, execute, merge, write,
 };
 
 /// A sweep of twelve points that takes no time.
-fn options() -> Options {
-    Options {
+fn options() -> SweepOptions {
+    SweepOptions {
         workloads: vec!["w2".parse().unwrap(), "20000".parse().unwrap()],
         loads: vec![0.3, 0.6],
         shapes: vec!["2x3x1".parse().unwrap()],
@@ -23,7 +23,7 @@ fn options() -> Options {
         parameters: vec![Axis { name: "max_overcommit", values: vec![2] }],
         messages: Some(300),
         warm_up: Some(100),
-        ..Options::default()
+        ..SweepOptions::default()
     }
 }
 
@@ -31,7 +31,7 @@ fn options() -> Options {
 /// that ran.
 fn run(plan: &Plan, shard: Shard, jobs: usize, path: &Path) -> Vec<Done> {
     let mut lines = Lines::open(path, &plan.name).unwrap();
-    let points: Vec<&Point> = plan
+    let points: Vec<&PlanPoint> = plan
         .points
         .iter()
         .filter(|point| shard.contains(point.index) && !lines.contains(point.index))
@@ -89,7 +89,7 @@ fn finished_points_do_not_run_again() {
 fn points_of_another_sweep_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, parts) = files(folder.path());
-    let other = Plan::new(&Options { messages: Some(301), ..options() }).unwrap();
+    let other = Plan::new(&SweepOptions { messages: Some(301), ..options() }).unwrap();
     let error = Lines::open(&whole, &other.name).unwrap_err();
     assert!(matches!(error, LinesError::OtherPlan { .. }), "{error}");
     let mixed = folder.path().join("mixed.jsonl");
@@ -135,7 +135,10 @@ fn a_file_without_points_is_refused_with_its_line() {
         assert!(error.contains("line 5"), "{error}");
     }
     assert!(matches!(Lines::open(folder.path(), &plan.name), Err(LinesError::NotAFile(_))));
-    assert!(matches!(write::<Record>(Path::new("/dev/null"), &[]), Err(LinesError::NotAFile(_))));
+    assert!(matches!(
+        write::<PointRecord>(Path::new("/dev/null"), &[]),
+        Err(LinesError::NotAFile(_))
+    ));
     assert!(Lines::open(&folder.path().join("no/such/place"), &plan.name).is_err());
 }
 
@@ -172,7 +175,7 @@ fn a_sweep_has_a_page_and_charts_that_load_nothing() {
 #[test]
 fn rows_are_named_by_transport_and_by_the_differences_of_a_sweep() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = Plan::new(&Options {
+    let plan = Plan::new(&SweepOptions {
         loads: vec![0.3],
         workloads: vec!["w2".parse().unwrap()],
         ..options()
@@ -195,18 +198,19 @@ fn rows_are_named_by_transport_and_by_the_differences_of_a_sweep() {
 #[test]
 fn published_figures_are_shown_for_the_same_set_up_only() {
     let folder = tempfile::tempdir().unwrap();
-    let few = |options: Options| {
-        let plan =
-            Plan::new(&Options { messages: Some(2_000), warm_up: Some(0), ..options }).unwrap();
+    let few = |options: SweepOptions| {
+        let plan = Plan::new(&SweepOptions { messages: Some(2_000), warm_up: Some(0), ..options })
+            .unwrap();
         let path = folder.path().join(&plan.name);
         let done = run(&plan, Shard::ALL, 1, &path);
         findings(&merge(&[path]).unwrap(), &done).html()
     };
     let oracle = || vec![Transport::Oracle];
     let workloads = || vec!["w2".parse().unwrap()];
-    let paper = Options { transports: oracle(), workloads: workloads(), ..Options::default() };
+    let paper =
+        SweepOptions { transports: oracle(), workloads: workloads(), ..SweepOptions::default() };
     assert!(few(paper.clone()).contains("SRPT-Oracle (published)"));
-    assert!(!few(Options { loads: vec![0.79], ..paper.clone() }).contains("(published)"));
+    assert!(!few(SweepOptions { loads: vec![0.79], ..paper.clone() }).contains("(published)"));
     let shapes = vec!["9x16x3".parse().unwrap()];
-    assert!(!few(Options { shapes, ..paper }).contains("(published)"));
+    assert!(!few(SweepOptions { shapes, ..paper }).contains("(published)"));
 }

@@ -16,12 +16,12 @@ use rand::{Rng, RngExt};
 /// - **SIZES-2**: Every share is positive, and the cumulative share of the largest size is exactly 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeDistribution {
-    steps: Box<[Step]>,
+    steps: Box<[SizeShare]>,
 }
 
 /// One size of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Step {
+struct SizeShare {
     /// Length of the message in bytes.
     size: u32,
     /// Share of the messages that have this size.
@@ -49,11 +49,11 @@ impl SizeDistribution {
         assert!(shares.iter().all(|&(_, share)| share > 0.0), "SIZES-2");
         let total: f64 = shares.iter().map(|&(_, share)| share).sum();
         let mut sum = 0.0;
-        let mut steps: Box<[Step]> = shares
+        let mut steps: Box<[SizeShare]> = shares
             .iter()
             .map(|&(size, share)| {
                 sum += share;
-                Step { size, share: share / total, cumulative: sum / total }
+                SizeShare { size, share: share / total, cumulative: sum / total }
             })
             .collect();
         steps.last_mut().expect("SIZES-1").cumulative = 1.0;

@@ -25,7 +25,7 @@ const MAX_BLOCK: usize = 1 << 24;
 
 /// A captured frame.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record<'a> {
+pub(crate) struct CapturedRecord<'a> {
     /// Number of the record, starting at 1, as Wireshark counts.
     pub number: u64,
     /// Capture time in nanoseconds since 1970.
@@ -89,7 +89,7 @@ impl CaptureReader {
     /// # Errors
     ///
     /// The file is damaged or cut off, or it cannot be read. No record follows an error.
-    pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<CapturedRecord<'_>>, Error> {
         loop {
             match self.next_block()? {
                 None => return Ok(None),
@@ -97,7 +97,7 @@ impl CaptureReader {
                 Some(BlockKind::Record(link)) => {
                     self.records += 1;
                     let Self { records, time, data, .. } = self;
-                    return Ok(Some(Record { number: *records, time: *time, link, data }));
+                    return Ok(Some(CapturedRecord { number: *records, time: *time, link, data }));
                 }
             }
         }

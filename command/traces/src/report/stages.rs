@@ -25,7 +25,7 @@ pub struct Stage {
 }
 
 /// End of a stage: its side, and its event over the network and through shared memory.
-struct Point {
+struct StagePoint {
     side: Side,
     event: Event,
     local: Event,
@@ -38,8 +38,8 @@ const fn point(
     place: &'static str,
     name: &'static str,
     meaning: &'static str,
-) -> Point {
-    Point { side, event, local, stage: Stage { place, name, meaning } }
+) -> StagePoint {
+    StagePoint { side, event, local, stage: Stage { place, name, meaning } }
 }
 
 use Event::{
@@ -49,7 +49,7 @@ use Event::{
 use Side::{Client, Server};
 
 /// All points but the first, which is the client's call.
-const POINTS: [Point; STAGES - 1] = [
+const POINTS: [StagePoint; STAGES - 1] = [
     point(Client, [Queued; 2], "client", "submit", "call to queued: arguments, the core's lock"),
     point(
         Client,
@@ -165,7 +165,7 @@ pub fn is_local(rpc: &TracedRpc) -> bool {
     rpc.has(LocalSent) || rpc.has(LocalReceived)
 }
 
-impl Point {
+impl StagePoint {
     fn record<'a>(&self, rpc: &'a TracedRpc) -> Option<&'a RpcRecord> {
         match self.event {
             // The batch that completed the message.

@@ -3,11 +3,11 @@
 //! Only handlers of events that concern every group take all of it: responses, callbacks, and the
 //! start and end of sessions. Other functions take the groups that they change.
 
-use super::cache::Cache;
 use super::link::Link;
-use super::locks::Locks;
+use super::locks::table::Locks;
 use super::loss::Losses;
-use super::recalls::Recalls;
+use super::nodes::cache::Cache;
+use super::recalls::table::Recalls;
 use super::waiting::Waiting;
 
 /// All groups of state, except open directories.

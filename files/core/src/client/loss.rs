@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use crate::wire::{Errno, Ino, Name, Record};
 use bytes::Bytes;
 
-use super::cache::Cache;
-use super::effect::{ClientEffect, LostChange, LostChanges};
+use super::interface::effect::{ClientEffect, LostChange, LostChanges};
 use super::link::Link;
-use super::log::{Log, SealedBatch, subjects};
+use super::link::log::{Log, SealedBatch, subjects};
+use super::nodes::cache::Cache;
 
 /// Maximum depth of a path. Only a forged directory is deeper.
 const MOST_ABOVE: usize = 256;

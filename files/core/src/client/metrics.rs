@@ -2,8 +2,8 @@
 
 use crate::wire::RequestKind;
 
-use super::kind::OperationKind;
-use super::output::Counters;
+use super::interface::kind::OperationKind;
+use super::link::output::Counters;
 use super::status::ClientStatus;
 
 /// Counters and gauges of a client.

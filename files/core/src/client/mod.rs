@@ -29,43 +29,17 @@
 //! them from each other without end. While the kernel drops its pages for a recall, operations
 //! continue, because a reader may hold the pages for which the kernel waits.
 
-mod batches;
-mod cache;
-mod callbacks;
-mod calls;
-mod cancellation;
-mod contents;
 mod core;
-mod directories;
-mod effect;
-mod ending;
-mod eviction;
-mod extents;
-mod greeting;
-mod install;
-mod kind;
+mod events;
+mod interface;
 mod link;
-mod loans;
 mod locks;
-mod log;
 mod loss;
 mod metrics;
-mod node;
-mod operation;
+mod nodes;
 mod operations;
-mod output;
-mod prefetch;
-mod read_ahead;
-mod recall;
 mod recalls;
-mod relock;
-mod renames;
-mod responses;
-mod restoring;
-mod schedule;
-mod session;
 mod status;
-mod unsettled;
 mod waiting;
 
 use std::time::Duration;
@@ -73,32 +47,32 @@ use std::time::Duration;
 use crate::wire::{Errno, SessionRequest};
 use bytes::Bytes;
 
-use cache::Cache;
-use callbacks::handle_callback;
-use calls::Purpose;
 use core::Core;
-use directories::Directories;
-use eviction::Eviction;
+use events::callbacks::handle_callback;
+use events::responses::handle_response;
+use events::schedule::{self, run_due};
 use link::Link;
-use locks::Locks;
+use link::calls::Purpose;
+use locks::table::Locks;
 use loss::Losses;
+use nodes::cache::Cache;
+use nodes::directories::Directories;
+use nodes::eviction::Eviction;
 use operations::{Stop, attempt, withdraw};
-use recall::{end_recalls, handle_notified, return_loans};
-use recalls::Recalls;
-use responses::handle_response;
-use schedule::run_due;
+use recalls::recall::{end_recalls, handle_notified, return_loans};
+use recalls::table::Recalls;
 use waiting::{Pending, Waiting};
 
-pub use effect::{
+pub use interface::effect::{
     ClientCall, ClientEffect, Clock, Invalidation, LostChange, LostChanges, NotifyToken, OpToken,
     ServerCallback,
 };
-pub use kind::OperationKind;
-pub use metrics::ClientMetrics;
-pub use operation::{
+pub use interface::kind::OperationKind;
+pub use interface::operation::{
     AttributeChange, Caller, DirectoryEntry, NewTime, NodeEntry, Operation, Place, Reply,
 };
-pub use session::{ClientSettings, Lost};
+pub use link::session::{ClientSettings, Lost};
+pub use metrics::ClientMetrics;
 pub use status::ClientStatus;
 
 /// The client. See the [module](self).

@@ -3,10 +3,10 @@
 use crate::wire::LeaseKind;
 use serde::{Deserialize, Serialize};
 
-use super::cache::Cache;
 use super::link::Link;
-use super::recalls::Recalls;
-use super::session::SessionState;
+use super::link::session::SessionState;
+use super::nodes::cache::Cache;
+use super::recalls::table::Recalls;
 use super::waiting::Waiting;
 
 /// State of a client.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::wire::Response;
 
-use super::effect::OpToken;
-use super::operation::{Caller, Operation};
+use super::interface::effect::OpToken;
+use super::interface::operation::{Caller, Operation};
 
 /// An operation that has not ended.
 #[derive(Debug)]

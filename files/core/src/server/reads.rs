@@ -2,7 +2,8 @@
 
 use crate::wire::frame::encode;
 use crate::wire::{
-    Attributes, Entry, Errno, Handle, Ino, LeaseKind, LookUp, NodeKind, NodeRange, Response, Step,
+    Attributes, Errno, FoundNode, Handle, Ino, LeaseKind, LookUp, NodeKind, NodeRange, PathStep,
+    Response,
 };
 use bytes::Bytes;
 
@@ -38,7 +39,7 @@ pub(super) fn look_up<S: Store>(
     for name in &look_up.path {
         let (directory, attributes) = found[found.len() - 1];
         if attributes.kind != NodeKind::Directory {
-            end = Some(Step::Failed(Errno::NOTDIR));
+            end = Some(PathStep::Failed(Errno::NOTDIR));
             break;
         }
         match access.store.look_up(directory, name) {
@@ -50,11 +51,11 @@ pub(super) fn look_up<S: Store>(
                 found.push((ino, attributes));
             }
             Ok(None) => {
-                end = Some(Step::Absent);
+                end = Some(PathStep::Absent);
                 break;
             }
             Err(errno) => {
-                end = Some(Step::Failed(errno));
+                end = Some(PathStep::Failed(errno));
                 break;
             }
         }
@@ -72,7 +73,7 @@ pub(super) fn look_up<S: Store>(
     });
     let mut entries = entries.collect::<Vec<_>>().into_iter();
     let Some(start) = entries.next() else { return Attempt::failed(Errno::STALE) };
-    let steps = entries.map(Step::Found).chain(end).collect();
+    let steps = entries.map(PathStep::Found).chain(end).collect();
     Response::Found { start, steps }.into()
 }
 
@@ -85,7 +86,7 @@ pub(super) fn entry<S: Store>(
     attributes: Attributes,
     wanted: LeaseKind,
     contents: Option<Bytes>,
-) -> Entry {
+) -> FoundNode {
     let lease = offer(access, ticket, session, ino, wanted);
     entry_with(access, session, ino, attributes, lease, contents)
 }
@@ -98,12 +99,12 @@ pub(super) fn entry_with<S: Store>(
     attributes: Attributes,
     lease: LeaseKind,
     contents: Option<Bytes>,
-) -> Entry {
+) -> FoundNode {
     reveal(access, session, ino);
     if let Some(session) = access.sessions.get_mut(session) {
         session.note(ino);
     }
-    Entry { handle: access.proofs.handle(ino), attributes, lease, contents }
+    FoundNode { handle: access.proofs.handle(ino), attributes, lease, contents }
 }
 
 /// Returns the target of a link, or the contents of a file of at most `inline` bytes.

@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use crate::store::{ClientId, Store};
-use crate::wire::{Entry, Errno, Failure, Hello, Ino, LeaseKind, Response, Welcome, WireVersion};
+use crate::wire::{
+    Errno, Failure, FoundNode, Hello, Ino, LeaseKind, Response, Welcome, WireVersion,
+};
 
 use super::batches::commit;
 use super::core::Core;
@@ -114,8 +116,12 @@ fn accept<S: Store>(
     } else {
         LeaseKind::None
     };
-    let root =
-        Entry { handle: core.access.proofs.handle(Ino::ROOT), attributes, lease, contents: None };
+    let root = FoundNode {
+        handle: core.access.proofs.handle(Ino::ROOT),
+        attributes,
+        lease,
+        contents: None,
+    };
     let welcome = Welcome {
         version,
         session: number,

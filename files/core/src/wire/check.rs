@@ -8,7 +8,7 @@ use crate::wire::limits::{
 };
 use crate::wire::record::{NewNode, Record};
 use crate::wire::request::{Lock, Request, SessionRequest};
-use crate::wire::response::{Response, Step};
+use crate::wire::response::{PathStep, Response};
 
 /// Contents that no message can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -164,8 +164,8 @@ impl Check for Response {
                 short(steps, MAX_PATH_COMPONENTS)?;
                 check_attributes(&start.attributes)?;
                 steps.iter().try_for_each(|step| match step {
-                    Step::Found(entry) => check_attributes(&entry.attributes),
-                    Step::Absent | Step::Failed(_) => Ok(()),
+                    PathStep::Found(entry) => check_attributes(&entry.attributes),
+                    PathStep::Absent | PathStep::Failed(_) => Ok(()),
                 })
             }
             Self::Listed(listings) => {

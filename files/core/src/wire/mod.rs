@@ -48,6 +48,6 @@ pub use request::{
     WantedLease, WireVersion,
 };
 pub use response::{
-    BatchDone, Entry, FailedBatch, Failure, FileSystemStatus, Listing, LockConflict, Response,
-    SpaceStatus, Step, Welcome,
+    BatchDone, FailedBatch, Failure, FileSystemStatus, FoundNode, Listing, LockConflict, PathStep,
+    Response, SpaceStatus, Welcome,
 };

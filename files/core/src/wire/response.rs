@@ -63,9 +63,9 @@ pub enum Response {
     /// To LookUp: `start` and one step for each component, up to the first that was not found.
     Found {
         /// The node at the start of the path.
-        start: Entry,
+        start: FoundNode,
         /// Outcome of each component.
-        steps: Vec<Step>,
+        steps: Vec<PathStep>,
     },
     /// To ListTree, parents before their children.
     Listed(Vec<Listing>),
@@ -109,7 +109,7 @@ pub struct Welcome {
     /// Validity of leases after each request, in milliseconds.
     pub term_ms: u32,
     /// The directory that is exported.
-    pub root: Entry,
+    pub root: FoundNode,
     /// First number that the client may give to nodes that it creates.
     pub first_ino: u64,
     /// Number of these numbers; another Hello returns more.
@@ -138,7 +138,7 @@ pub struct FailedBatch {
 
 /// A node as it was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct FoundNode {
     /// The node.
     pub handle: Handle,
     /// Its attributes.
@@ -151,9 +151,9 @@ pub struct Entry {
 
 /// Where one component of a path led to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Step {
+pub enum PathStep {
     /// A node.
-    Found(Entry),
+    Found(FoundNode),
     /// No such name.
     Absent,
     /// The walk failed here.
@@ -170,7 +170,7 @@ pub struct Listing {
     /// Lease that the client has on the directory now.
     pub lease: LeaseKind,
     /// Names and nodes, in the order of names.
-    pub entries: Vec<(Name, Entry)>,
+    pub entries: Vec<(Name, FoundNode)>,
     /// Whether these are all names from the start of the listing on; if not, it continues after the
     /// last name.
     pub is_complete: bool,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use apus_fs_core::server::CallToken;
 use apus_fs_core::wire::{
-    Entry, Failure, Handle, Ino, LeaseKind, RecalledNode, Request, Response, SessionRequest, Step,
-    Version,
+    Failure, FoundNode, Handle, Ino, LeaseKind, PathStep, RecalledNode, Request, Response,
+    SessionRequest, Version,
 };
 
 use crate::store::SmallStore;
@@ -58,7 +58,7 @@ impl Copies {
     ) {
         let (id, request) = self.calls.remove(&call).unwrap();
         let belief = self.beliefs.entry(id).or_default();
-        let mut found = |belief: &mut Belief, entry: &Entry| {
+        let mut found = |belief: &mut Belief, entry: &FoundNode| {
             handles.insert(entry.handle.ino, entry.handle);
             belief.set(entry.handle.ino, entry.lease, Some(entry.attributes.version));
         };
@@ -76,7 +76,7 @@ impl Copies {
             (Response::Found { start, steps }, _) => {
                 found(belief, start);
                 for step in steps {
-                    if let Step::Found(entry) = step {
+                    if let PathStep::Found(entry) = step {
                         found(belief, entry);
                     }
                 }

@@ -18,7 +18,7 @@ const CLIENTS: usize = 3;
 
 /// A step of a random history.
 #[derive(Clone, Debug)]
-enum Step {
+enum HostileStep {
     Request {
         client: usize,
         request: SessionRequest,
@@ -171,20 +171,20 @@ fn request() -> impl Strategy<Value = SessionRequest> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = HostileStep> {
     let client = 0..CLIENTS;
     prop_oneof![
         20 => (client.clone(), request())
-            .prop_map(|(client, request)| Step::Request { client, request }),
+            .prop_map(|(client, request)| HostileStep::Request { client, request }),
         1 => (client.clone(), vec(any::<u8>(), 0..40))
-            .prop_map(|(client, bytes)| Step::Bytes { client, bytes }),
+            .prop_map(|(client, bytes)| HostileStep::Bytes { client, bytes }),
         1 => (client.clone(), any::<bool>())
-            .prop_map(|(client, resumes)| Step::Hello { client, resumes }),
-        1 => (0..4_000u64).prop_map(|milliseconds| Step::Pass { milliseconds }),
+            .prop_map(|(client, resumes)| HostileStep::Hello { client, resumes }),
+        1 => (0..4_000u64).prop_map(|milliseconds| HostileStep::Pass { milliseconds }),
         6 => (client, proptest::option::weighted(0.8, vec(handle(), 0..3)))
-            .prop_map(|(client, answer)| Step::Answer { client, answer }),
-        4 => Just(Step::Poll),
-        1 => Just(Step::Restart),
+            .prop_map(|(client, answer)| HostileStep::Answer { client, answer }),
+        4 => Just(HostileStep::Poll),
+        1 => Just(HostileStep::Restart),
     ]
 }
 
@@ -237,9 +237,9 @@ fn prove_all(world: &World, request: &mut SessionRequest) {
     }
 }
 
-fn take_step(world: &mut World, step: Step) {
+fn take_step(world: &mut World, step: HostileStep) {
     match step {
-        Step::Request { client, mut request } => {
+        HostileStep::Request { client, mut request } => {
             prove_all(world, &mut request);
             if let SessionRequest::Reclaim { leases } = &mut request {
                 for (node, kind, _) in leases {
@@ -253,18 +253,18 @@ fn take_step(world: &mut World, step: Step) {
             }
             world.send_with(client, request, b"1234");
         }
-        Step::Bytes { client, bytes } => {
+        HostileStep::Bytes { client, bytes } => {
             let call = world.send_bytes(client, bytes.into());
             assert!(!world.is_waiting(call));
         }
-        Step::Hello { client, resumes } => {
+        HostileStep::Hello { client, resumes } => {
             let session = resumes.then_some(world.clients[&client].session);
             let ranges = vec![world.range(client)];
             let hello = Hello { session, ranges, ..World::hello(client) };
             world.greet(client, hello).unwrap();
         }
-        Step::Pass { milliseconds } => world.pass(Duration::from_millis(milliseconds)),
-        Step::Answer { client, answer } => {
+        HostileStep::Pass { milliseconds } => world.pass(Duration::from_millis(milliseconds)),
+        HostileStep::Answer { client, answer } => {
             if let Some((callback, _)) = world.callback(client) {
                 match answer {
                     Some(mut open) => {
@@ -275,8 +275,8 @@ fn take_step(world: &mut World, step: Step) {
                 }
             }
         }
-        Step::Poll => world.poll(),
-        Step::Restart => {
+        HostileStep::Poll => world.poll(),
+        HostileStep::Restart => {
             world.restart();
             // Two clients return at once; the third one later, or not at all.
             for client in 0..2 {

@@ -1,8 +1,8 @@
 //! Walks, listings and contents.
 
 use apus_fs_core::wire::{
-    Data, Errno, Handle, LeaseKind, ListTree, Listing, NewNode, NodeRange, Record, Response,
-    SeekTarget, SessionRequest, Step, Time,
+    Data, Errno, Handle, LeaseKind, ListTree, Listing, NewNode, NodeRange, PathStep, Record,
+    Response, SeekTarget, SessionRequest, Time,
 };
 
 use crate::world::{World, name};
@@ -65,18 +65,18 @@ fn a_walk_returns_each_step() {
     let entries: Vec<_> = steps
         .iter()
         .map(|step| match step {
-            Step::Found(entry) => (entry.lease, entry.contents.clone()),
+            PathStep::Found(entry) => (entry.lease, entry.contents.clone()),
             other => panic!("{other:?}"),
         })
         .collect();
     let contents = Some("contents".into());
     assert_eq!(entries, [(Shared, None), (Shared, None), (Exclusive, contents)]);
-    assert_eq!(walk(&mut world, &["a", "x", "y"], Shared)[1..], [Step::Absent]);
+    assert_eq!(walk(&mut world, &["a", "x", "y"], Shared)[1..], [PathStep::Absent]);
     let through = walk(&mut world, &["a", "link", "y"], Shared);
     assert!(
-        matches!(&through[1], Step::Found(link) if link.contents.as_deref() == Some(b"b/file"))
+        matches!(&through[1], PathStep::Found(link) if link.contents.as_deref() == Some(b"b/file"))
     );
-    assert_eq!(through[2..], [Step::Failed(Errno::NOTDIR)]);
+    assert_eq!(through[2..], [PathStep::Failed(Errno::NOTDIR)]);
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::time::Duration;
 use apus_fs_core::server::{CallToken, CallbackToken, Server, ServerEffect, ServerSettings};
 use apus_fs_core::wire::frame::{decode, encode};
 use apus_fs_core::wire::{
-    Batch, BatchDone, Callback, CallbackResponse, Entry, Failure, Handle, Hello, Ino, InoRange,
-    LeaseKind, LookUp, Name, NewNode, RecalledNode, Record, Request, Response, SessionRequest,
-    Step, Time, WantedLease, Welcome, WireVersion,
+    Batch, BatchDone, Callback, CallbackResponse, Failure, FoundNode, Handle, Hello, Ino, InoRange,
+    LeaseKind, LookUp, Name, NewNode, PathStep, RecalledNode, Record, Request, Response,
+    SessionRequest, Time, WantedLease, Welcome, WireVersion,
 };
 use bytes::Bytes;
 
@@ -354,10 +354,16 @@ impl World {
     }
 
     /// Finds a node that is free.
-    pub(crate) fn find(&mut self, id: Id, parent: Handle, child: &str, lease: LeaseKind) -> Entry {
+    pub(crate) fn find(
+        &mut self,
+        id: Id,
+        parent: Handle,
+        child: &str,
+        lease: LeaseKind,
+    ) -> FoundNode {
         match self.ask(id, Self::look_up(parent, &[child], lease)) {
             Response::Found { mut steps, .. } => match steps.pop() {
-                Some(Step::Found(entry)) => entry,
+                Some(PathStep::Found(entry)) => entry,
                 other => panic!("{other:?}"),
             },
             other => panic!("{other:?}"),

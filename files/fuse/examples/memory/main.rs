@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settings = SessionSettings::default();
     let (mount, device) = Mount::new(path.as_ref(), &MountOptions::default())?;
     let session = Session::new(device, settings)?;
-    let mut server = server::Server::default();
+    let mut server = server::MemoryServer::default();
     let mut buffer = RequestBuffer::new(&settings);
     println!("mounted at {}", mount.path().display());
     loop {

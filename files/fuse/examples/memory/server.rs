@@ -19,7 +19,7 @@ const O_APPEND: u32 = 0o2000;
 
 /// The file system.
 #[derive(Default)]
-pub(crate) struct Server {
+pub(crate) struct MemoryServer {
     pub(crate) nodes: Nodes,
     locks: Locks,
     /// Nodes named [`STUCK`] when they were created.
@@ -31,7 +31,7 @@ pub(crate) struct Server {
 /// Immediate answer; `None` if the answer follows later or never.
 type Answer = Result<Option<()>, Errno>;
 
-impl Server {
+impl MemoryServer {
     /// Serves one request; false if no request is pending.
     pub(crate) fn step(
         &mut self,

@@ -1,8 +1,7 @@
 //! The bytes of a request, consumed from the front.
 
-use zerocopy::{FromBytes, Immutable, KnownLayout};
-
 use super::error::ParseError;
+use super::layout::structure::Plain;
 use super::name::is_component;
 
 /// The part of a request that is not parsed yet.
@@ -16,10 +15,8 @@ impl<'a> Bytes<'a> {
 
     /// Takes a structure.
     #[inline]
-    pub(crate) fn take<T: FromBytes + KnownLayout + Immutable>(&mut self) -> Result<T, ParseError> {
-        let (value, rest) = T::read_from_prefix(self.0).map_err(|_| ParseError::Truncated)?;
-        self.0 = rest;
-        Ok(value)
+    pub(crate) fn take<T: Plain>(&mut self) -> Result<T, ParseError> {
+        Ok(T::read(self.take_slice(size_of::<T>())?))
     }
 
     /// Takes `length` bytes.

@@ -1,10 +1,9 @@
 //! Entries of a directory, packed as READDIR and READDIRPLUS return them.
 
-use zerocopy::IntoBytes;
-
 use super::attributes::Entry;
 use super::error::EncodeError;
 use super::layout::output;
+use super::layout::structure::Plain;
 use super::name::MAX_NAME;
 
 /// Entries are aligned to this many bytes.
@@ -40,7 +39,7 @@ impl Directory {
         mode: u32,
         name: &[u8],
     ) -> Result<(), EncodeError> {
-        self.push_with_head(&[], inode, next, mode, name)
+        self.push_with_head(None, inode, next, mode, name)
     }
 
     /// Adds an entry to the reply to a READDIRPLUS.
@@ -53,7 +52,7 @@ impl Directory {
     /// [`EncodeError::Full`]: the entry belongs into the next reply. [`EncodeError::Name`].
     pub fn push_plus(&mut self, entry: &Entry, next: u64, name: &[u8]) -> Result<(), EncodeError> {
         let (inode, mode) = (entry.attributes.inode, entry.attributes.mode);
-        self.push_with_head(entry.to_wire().as_bytes(), inode, next, mode, name)
+        self.push_with_head(Some(&entry.to_wire()), inode, next, mode, name)
     }
 
     /// Returns the packed entries, for [`Reply::Data`](super::Reply::Data).
@@ -64,7 +63,7 @@ impl Directory {
 
     fn push_with_head(
         &mut self,
-        head: &[u8],
+        head: Option<&output::Entry>,
         inode: u64,
         next: u64,
         mode: u32,
@@ -76,17 +75,26 @@ impl Directory {
         if !valid {
             return Err(EncodeError::Name);
         }
-        let length = head.len() + size_of::<output::Dirent>() + name.len();
+        let head_length = if head.is_some() { size_of::<output::Entry>() } else { 0 };
+        let length = head_length + size_of::<output::Dirent>() + name.len();
         let padded = length.next_multiple_of(ALIGNMENT);
         if self.bytes.len() + padded > self.room {
             return Err(EncodeError::Full);
         }
         let kind = (mode >> 12) & 15; // `DT_*` are the types of a mode.
         let dirent = output::Dirent { ino: inode, off: next, namelen: name.len() as u32, kind };
-        self.bytes.extend_from_slice(head);
-        self.bytes.extend_from_slice(dirent.as_bytes());
+        if let Some(head) = head {
+            self.push_structure(head);
+        }
+        self.push_structure(&dirent);
         self.bytes.extend_from_slice(name);
         self.bytes.resize(self.bytes.len() + padded - length, 0);
         Ok(())
+    }
+
+    fn push_structure<T: Plain>(&mut self, structure: &T) {
+        let start = self.bytes.len();
+        self.bytes.resize(start + size_of::<T>(), 0);
+        structure.write(&mut self.bytes[start..]);
     }
 }

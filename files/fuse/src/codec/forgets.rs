@@ -1,8 +1,7 @@
 //! The list of a BATCH_FORGET.
 
-use zerocopy::FromBytes;
-
 use super::layout::input;
+use super::layout::structure::Plain;
 
 /// Length of a record in bytes.
 const RECORD: usize = size_of::<input::ForgetOne>();
@@ -33,9 +32,9 @@ impl<'a> Forgets<'a> {
 
     /// Returns pairs of a node and the number of references to it that are dropped.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + 'a {
-        self.records.chunks_exact(RECORD).filter_map(|record| {
-            let record = input::ForgetOne::read_from_bytes(record).ok()?;
-            Some((record.nodeid, record.nlookup))
+        self.records.chunks_exact(RECORD).map(|record| {
+            let record = input::ForgetOne::read(record);
+            (record.nodeid, record.nlookup)
         })
     }
 }

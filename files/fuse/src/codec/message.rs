@@ -3,10 +3,10 @@
 use std::io::IoSlice;
 
 use smallvec::SmallVec;
-use zerocopy::{Immutable, IntoBytes};
 
 use super::error::EncodeError;
 use super::layout::output;
+use super::layout::structure::Plain;
 
 /// Length of the longest head, which belongs to the reply to STATX.
 const MAX_HEAD: usize = size_of::<output::Header>() + size_of::<output::Statx>();
@@ -37,10 +37,9 @@ impl<'a> Message<'a> {
     ///
     /// If the head has no room: no message has more structures than the longest head.
     #[inline]
-    pub(crate) fn push<T: IntoBytes + Immutable>(&mut self, structure: &T) {
-        let bytes = structure.as_bytes();
-        let end = self.head_length + bytes.len();
-        self.head[self.head_length..end].copy_from_slice(bytes);
+    pub(crate) fn push<T: Plain>(&mut self, structure: &T) {
+        let end = self.head_length + size_of::<T>();
+        structure.write(&mut self.head[self.head_length..end]);
         self.head_length = end;
     }
 

@@ -4,7 +4,6 @@ use super::error::EncodeError;
 use super::layout::output;
 use super::message::Message;
 use super::name::can_be_sent;
-use zerocopy::IntoBytes;
 
 /// Unsolicited message of a file system about its nodes and names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +88,7 @@ impl<'a> Notification<'a> {
             Self::Prune { nodes } => {
                 let count = u32::try_from(nodes.len()).map_err(|_| EncodeError::Length)?;
                 message.push(&output::Prune { count, padding: 0, spare: 0 });
-                message.borrow(nodes.as_bytes());
+                message.borrow(bytemuck::cast_slice(nodes));
             }
         }
         message.finish()

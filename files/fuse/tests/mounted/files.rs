@@ -201,7 +201,7 @@ fn a_read_only_mount_refuses_writes() {
     options.read_only = true;
     options.fs_name = "name of the source".to_owned();
     let Some(world) =
-        World::with(&options, crate::server::Server::default(), SessionSettings::default())
+        World::with(&options, crate::server::MemoryServer::default(), SessionSettings::default())
     else {
         return;
     };

@@ -1,6 +1,6 @@
 //! The ways to mount.
 
-use crate::server::Server;
+use crate::server::MemoryServer;
 use crate::world::{World, by};
 use apus_fuse::{MountError, MountMethod, MountOptions, SessionSettings, Unmount};
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::Command;
 const INSIDE: &str = "APUS_FUSE_INSIDE_NAMESPACE";
 
 fn writes_and_reads(method: MountMethod) -> bool {
-    let Some(world) = World::with(&by(method), Server::default(), SessionSettings::default())
+    let Some(world) = World::with(&by(method), MemoryServer::default(), SessionSettings::default())
     else {
         return false;
     };

@@ -1,6 +1,6 @@
 //! A mounted file system, its thread, and the end of both.
 
-use crate::server::Server;
+use crate::server::MemoryServer;
 use apus_fuse::{
     Mount, MountError, MountMethod, MountOptions, ReadError, RequestBuffer, Session,
     SessionSettings, Unmount,
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 pub(crate) struct World {
     pub(crate) session: Arc<Session>,
-    pub(crate) server: Arc<Mutex<Server>>,
+    pub(crate) server: Arc<Mutex<MemoryServer>>,
     mount: Option<Mount>,
     thread: Option<JoinHandle<ReadError>>,
     folder: TempDir,
@@ -22,12 +22,12 @@ pub(crate) struct World {
 impl World {
     /// Mounts; prints the reason and returns `None` if that is not possible here.
     pub(crate) fn new() -> Option<Self> {
-        Self::with(&MountOptions::default(), Server::default(), SessionSettings::default())
+        Self::with(&MountOptions::default(), MemoryServer::default(), SessionSettings::default())
     }
 
     pub(crate) fn with(
         options: &MountOptions,
-        server: Server,
+        server: MemoryServer,
         settings: SessionSettings,
     ) -> Option<Self> {
         let folder = TempDir::new().unwrap();
@@ -69,7 +69,7 @@ impl World {
     }
 
     /// Waits until `condition` holds; the harness's watchdog ends a wait that does not end.
-    pub(crate) fn until(&self, mut condition: impl FnMut(&Session, &Server) -> bool) {
+    pub(crate) fn until(&self, mut condition: impl FnMut(&Session, &MemoryServer) -> bool) {
         while !condition(&self.session, &self.server.lock().unwrap()) {
             std::thread::yield_now();
         }
@@ -111,8 +111,8 @@ pub(crate) fn by(method: MountMethod) -> MountOptions {
 }
 
 /// A server whose names and attributes are never cached.
-pub(crate) fn uncached() -> Server {
-    let mut server = Server::default();
+pub(crate) fn uncached() -> MemoryServer {
+    let mut server = MemoryServer::default();
     server.nodes.timeout = Duration::ZERO;
     server
 }

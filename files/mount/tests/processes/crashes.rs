@@ -17,7 +17,7 @@ fn rounds() -> usize {
 
 /// A step of the script.
 #[derive(Clone, Debug)]
-enum Step {
+enum ScriptStep {
     Create(String),
     Append(String),
     Rename(String, String),
@@ -34,74 +34,76 @@ fn line(step: usize) -> Vec<u8> {
     format!("step {step} {}\n", "x".repeat(step * 37 % 3_000)).into_bytes()
 }
 
-fn script(seed: usize, steps: usize) -> Vec<Step> {
-    let mut script = vec![Step::Create("log".to_owned())];
+fn script(seed: usize, steps: usize) -> Vec<ScriptStep> {
+    let mut script = vec![ScriptStep::Create("log".to_owned())];
     for index in 0..steps {
         let name = |number: usize| format!("file-{number}");
         script.push(match (index + seed) % 7 {
-            0 => Step::Directory(format!("directory-{index}")),
-            1 | 2 => Step::Create(name(index)),
-            3 if index > 0 => Step::Rename(name(index - 1), format!("moved-{index}")),
-            4 => Step::Append("log".to_owned()),
-            5 if index >= 7 => Step::Remove(format!("moved-{}", index - 2)),
-            6 if index % 3 == 0 => Step::Sync("log".to_owned()),
-            _ => Step::Append("log".to_owned()),
+            0 => ScriptStep::Directory(format!("directory-{index}")),
+            1 | 2 => ScriptStep::Create(name(index)),
+            3 if index > 0 => ScriptStep::Rename(name(index - 1), format!("moved-{index}")),
+            4 => ScriptStep::Append("log".to_owned()),
+            5 if index >= 7 => ScriptStep::Remove(format!("moved-{}", index - 2)),
+            6 if index % 3 == 0 => ScriptStep::Sync("log".to_owned()),
+            _ => ScriptStep::Append("log".to_owned()),
         });
     }
     // A seed that starts in the middle lacks the files that its first steps refer to.
     let mut known = BTreeMap::new();
     script.retain(|step| match step {
-        Step::Create(name) => known.insert(name.clone(), ()).is_none(),
-        Step::Rename(from, to) => {
+        ScriptStep::Create(name) => known.insert(name.clone(), ()).is_none(),
+        ScriptStep::Rename(from, to) => {
             known.remove(from).is_some_and(|()| known.insert(to.clone(), ()).is_none())
         }
-        Step::Remove(name) => known.remove(name).is_some(),
-        Step::Append(_) | Step::Directory(_) | Step::Sync(_) => true,
+        ScriptStep::Remove(name) => known.remove(name).is_some(),
+        ScriptStep::Append(_) | ScriptStep::Directory(_) | ScriptStep::Sync(_) => true,
     });
     script
 }
 
 /// Does a step in a directory.
-fn perform(place: &Path, index: usize, step: &Step) -> io::Result<()> {
+fn perform(place: &Path, index: usize, step: &ScriptStep) -> io::Result<()> {
     match step {
-        Step::Create(name) => {
+        ScriptStep::Create(name) => {
             let mut file =
                 OpenOptions::new().write(true).create_new(true).open(place.join(name))?;
             file.write_all(&line(index))
         }
-        Step::Append(name) => {
+        ScriptStep::Append(name) => {
             let mut file = OpenOptions::new().append(true).open(place.join(name))?;
             file.write_all(&line(index))
         }
-        Step::Rename(from, to) => fs::rename(place.join(from), place.join(to)),
-        Step::Remove(name) => fs::remove_file(place.join(name)),
-        Step::Directory(name) => fs::create_dir(place.join(name)),
-        Step::Sync(name) => OpenOptions::new().append(true).open(place.join(name))?.sync_all(),
+        ScriptStep::Rename(from, to) => fs::rename(place.join(from), place.join(to)),
+        ScriptStep::Remove(name) => fs::remove_file(place.join(name)),
+        ScriptStep::Directory(name) => fs::create_dir(place.join(name)),
+        ScriptStep::Sync(name) => {
+            OpenOptions::new().append(true).open(place.join(name))?.sync_all()
+        }
     }
 }
 
 /// The trees after each prefix of the script. A file that is created may be there without its
 /// contents: these are two operations.
-fn prefixes(script: &[Step]) -> Vec<Tree> {
+fn prefixes(script: &[ScriptStep]) -> Vec<Tree> {
     let mut tree = Tree::new();
     let mut trees = vec![tree.clone()];
     for (index, step) in script.iter().enumerate() {
         match step {
-            Step::Create(name) => {
+            ScriptStep::Create(name) => {
                 tree.insert(name.into(), Some(Vec::new()));
                 trees.push(tree.clone());
                 tree.insert(name.into(), Some(line(index)));
             }
-            Step::Append(name) => {
+            ScriptStep::Append(name) => {
                 tree.get_mut(Path::new(name)).unwrap().as_mut().unwrap().extend(line(index));
             }
-            Step::Rename(from, to) => {
+            ScriptStep::Rename(from, to) => {
                 let node = tree.remove(Path::new(from)).unwrap();
                 tree.insert(to.into(), node);
             }
-            Step::Remove(name) => drop(tree.remove(Path::new(name))),
-            Step::Directory(name) => drop(tree.insert(name.into(), None)),
-            Step::Sync(_) => {}
+            ScriptStep::Remove(name) => drop(tree.remove(Path::new(name))),
+            ScriptStep::Directory(name) => drop(tree.insert(name.into(), None)),
+            ScriptStep::Sync(_) => {}
         }
         trees.push(tree.clone());
     }
@@ -124,7 +126,7 @@ fn read_tree(root: &Path) -> Tree {
 
 /// Asserts that a tree results from a prefix of the script with at least `synced` steps.
 #[track_caller]
-fn assert_prefix(script: &[Step], found: &Tree, synced: usize) {
+fn assert_prefix(script: &[ScriptStep], found: &Tree, synced: usize) {
     let least = prefixes(&script[..synced]).len() - 1;
     let trees = prefixes(script);
     let fits = trees.iter().skip(least).any(|tree| tree == found);
@@ -151,7 +153,7 @@ fn what_is_left_when_both_are_killed_is_a_prefix() {
                     if perform(&place, index, step).is_err() {
                         return;
                     }
-                    if matches!(step, Step::Sync(_)) {
+                    if matches!(step, ScriptStep::Sync(_)) {
                         synced.store(index + 1, Ordering::SeqCst);
                     }
                     progress.store(index + 1, Ordering::SeqCst);

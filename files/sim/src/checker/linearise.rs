@@ -53,12 +53,12 @@ struct Lossy<S> {
     now: S,
     /// The state before the first event of `log`.
     base: S,
-    log: Vec<Entry>,
+    log: Vec<LinearEvent>,
 }
 
 /// An event that is in effect.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Entry {
+struct LinearEvent {
     event: usize,
     is_change: bool,
     /// It is no change that can be lost.
@@ -235,13 +235,13 @@ impl<M: Model> Search<'_, M> {
             return Lossy { base: now.clone(), now, log: Vec::new() };
         }
         let mut log = before.log.clone();
-        log.push(Entry { event, is_change, is_safe });
+        log.push(LinearEvent { event, is_change, is_safe });
         Lossy { now, base: before.base.clone(), log }
     }
 
     /// Returns the states after the loss of any number of a mount's last changes.
     fn lose(&self, state: &Lossy<M::State>, mount: MountId) -> Vec<Lossy<M::State>> {
-        let own = |entry: &Entry| !entry.is_safe && self.events[entry.event].mount == mount;
+        let own = |entry: &LinearEvent| !entry.is_safe && self.events[entry.event].mount == mount;
         let changes =
             state.log.iter().enumerate().filter(|(_, entry)| entry.is_change && own(entry));
         let ends = changes.map(|(index, _)| index).chain([state.log.len()]);
@@ -269,7 +269,7 @@ impl<M: Model> Search<'_, M> {
 
     /// Forgets the events before the first change that may be lost.
     fn fold(&self, state: &mut Lossy<M::State>) {
-        let at_risk = |entry: &Entry| entry.is_change && !entry.is_safe;
+        let at_risk = |entry: &LinearEvent| entry.is_change && !entry.is_safe;
         let safe = state.log.iter().position(at_risk).unwrap_or(state.log.len());
         for entry in state.log.drain(..safe) {
             if let Some(base) = self.replay(&state.base, entry.event) {

@@ -10,7 +10,7 @@ use rustix::fs::RenameFlags;
 
 use super::discovery::Discovery;
 use super::files::Files;
-use super::frame::{Entry, Frame, Observation};
+use super::frame::{Frame, FrameEntry, Observation};
 use super::identity::Identity;
 use super::journeys::{Journeys, RecordIndex};
 use super::log::{Log, WriteError};
@@ -59,7 +59,7 @@ impl Arrangement<'_> {
         if !created.is_empty() {
             // If this replay is interrupted, the next one finds its files in the log. Without
             // space, it creates them again.
-            let entries = [(Entry::Observed(created), Bytes::new())];
+            let entries = [(FrameEntry::Observed(created), Bytes::new())];
             if let Err(WriteError::Broken(_)) = self.log.write(&entries, false) {
                 return Err(Failure::Other("write the log", Errno::IO));
             }
@@ -172,7 +172,7 @@ impl Arrangement<'_> {
             self.table.remove(ino);
             return Ok(None);
         };
-        let Entry::Part(part) = &self.frames[frame].entry else { return Ok(None) };
+        let FrameEntry::Part(part) = &self.frames[frame].entry else { return Ok(None) };
         let place = (REPLAY, number_name(ino));
         let identity = self
             .files

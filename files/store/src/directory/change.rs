@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags};
 use super::attributes::{set_owner, times};
 use super::files::{Files, mode_of, proc_path};
 use super::identity::{Identity, Status, errno, status_of};
-use super::names::{Fate, Removal, Step};
+use super::names::{Fate, NameChange, Removal};
 use super::table::{ORPHANS, Place, Table, number_name};
 
 impl Files {
@@ -18,23 +18,23 @@ impl Files {
     pub(crate) fn perform(
         &mut self,
         table: &Table,
-        step: &Step,
+        step: &NameChange,
         record: &Record,
     ) -> Result<Option<Identity>, Errno> {
         match step {
-            Step::Create { ino, place } => self.create(table, *ino, place, record).map(Some),
-            Step::Link { from, to, .. } => self.link(table, from, to).map(|()| None),
-            Step::Move { from, to, replaced: None, .. } => {
+            NameChange::Create { ino, place } => self.create(table, *ino, place, record).map(Some),
+            NameChange::Link { from, to, .. } => self.link(table, from, to).map(|()| None),
+            NameChange::Move { from, to, replaced: None, .. } => {
                 self.rename(table, from, to, RenameFlags::NOREPLACE).map(|()| None)
             }
-            Step::Move { from, to, replaced: Some(removal), .. } => {
+            NameChange::Move { from, to, replaced: Some(removal), .. } => {
                 self.replace(table, from, to, removal).map(|()| None)
             }
-            Step::Exchange { first, second } => {
+            NameChange::Exchange { first, second } => {
                 self.rename(table, &first.1, &second.1, RenameFlags::EXCHANGE).map(|()| None)
             }
-            Step::Remove(removal) => self.remove(table, removal).map(|()| None),
-            Step::Nothing => Ok(None),
+            NameChange::Remove(removal) => self.remove(table, removal).map(|()| None),
+            NameChange::Nothing => Ok(None),
         }
     }
 

@@ -9,9 +9,9 @@ use bytes::Bytes;
 
 use super::DirectoryStore;
 use super::copy::Copy;
-use super::frame::{Entry, Observation, Part, Position, Progress};
+use super::frame::{FrameEntry, Observation, Part, Position, Progress};
 use super::log::WriteError;
-use super::names::{Fate, Removal, Step, kind_of_new};
+use super::names::{Fate, NameChange, Removal, kind_of_new};
 
 /// A batch that is being committed.
 struct Running {
@@ -139,25 +139,25 @@ impl DirectoryStore {
         }
         let mut entries = Vec::with_capacity(group.len() + 1);
         if !self.pending.is_empty() {
-            entries.push((Entry::Observed(mem::take(&mut self.pending)), Bytes::new()));
+            entries.push((FrameEntry::Observed(mem::take(&mut self.pending)), Bytes::new()));
         }
         let first = entries.len() as u64;
         for logged in &mut *group {
             let records = mem::take(&mut logged.part.records);
             let part = Part { records, ..logged.part };
-            entries.push((Entry::Part(part), logged.payload.clone()));
+            entries.push((FrameEntry::Part(part), logged.payload.clone()));
         }
         let is_logged = self.write_entries(&entries)?;
         let sequence = self.log.next() - entries.len() as u64 + first;
         let mut entries = entries.into_iter();
         if first == 1 {
             let observed = entries.next();
-            if let (false, Some((Entry::Observed(pending), _))) = (is_logged, observed) {
+            if let (false, Some((FrameEntry::Observed(pending), _))) = (is_logged, observed) {
                 self.pending = pending;
             }
         }
         for ((logged, (entry, _)), sequence) in group.drain(..).zip(entries).zip(sequence..) {
-            let Entry::Part(part) = entry else { continue };
+            let FrameEntry::Part(part) = entry else { continue };
             let run = &mut running[logged.batch];
             let client = ClientId(part.client);
             if is_logged {
@@ -193,7 +193,10 @@ impl DirectoryStore {
     }
 
     /// Writes frames durably. Returns false if there is no space for them.
-    pub(crate) fn write_entries(&mut self, entries: &[(Entry, Bytes)]) -> Result<bool, StoreError> {
+    pub(crate) fn write_entries(
+        &mut self,
+        entries: &[(FrameEntry, Bytes)],
+    ) -> Result<bool, StoreError> {
         self.counters.log_syncs += 1;
         let mut result = self.log.write(entries, true);
         // A checkpoint frees the space of the log so far. If there is no space even for that, the
@@ -223,8 +226,8 @@ impl DirectoryStore {
         record: u32,
         failed: Observation,
     ) -> Result<(), StoreError> {
-        let stopped = Entry::Stopped { sequence, record, in_replay: false };
-        let failed = Entry::Observed(vec![failed]);
+        let stopped = FrameEntry::Stopped { sequence, record, in_replay: false };
+        let failed = FrameEntry::Observed(vec![failed]);
         self.counters.log_syncs += 1;
         let result = self.log.write(&[(stopped, Bytes::new()), (failed, Bytes::new())], true);
         self.is_broken = result.is_err();
@@ -241,11 +244,11 @@ impl DirectoryStore {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let entries = [(Entry::Observed(mem::take(&mut self.pending)), Bytes::new())];
+        let entries = [(FrameEntry::Observed(mem::take(&mut self.pending)), Bytes::new())];
         match self.log.write(&entries, false) {
             Ok(()) => {}
             Err(WriteError::Full) => {
-                let [(Entry::Observed(pending), _)] = entries else { return Ok(()) };
+                let [(FrameEntry::Observed(pending), _)] = entries else { return Ok(()) };
                 self.pending = pending;
             }
             Err(WriteError::Broken(error)) => {
@@ -285,13 +288,14 @@ impl DirectoryStore {
             }
             touched_by(record, &mut run.touched);
             match &step {
-                Step::Remove(Removal { ino, fate: Fate::Orphaned, .. })
-                | Step::Move {
-                    replaced: Some(Removal { ino, fate: Fate::Orphaned, .. }), ..
+                NameChange::Remove(Removal { ino, fate: Fate::Orphaned, .. })
+                | NameChange::Move {
+                    replaced: Some(Removal { ino, fate: Fate::Orphaned, .. }),
+                    ..
                 } => {
                     run.nameless.push(*ino);
                 }
-                Step::Create { ino, place } if place.0 == super::table::ORPHANS => {
+                NameChange::Create { ino, place } if place.0 == super::table::ORPHANS => {
                     run.nameless.push(*ino);
                 }
                 _ => {}
@@ -300,7 +304,12 @@ impl DirectoryStore {
         Ok(None)
     }
 
-    fn apply_record(&mut self, step: &Step, record: &Record, payload: &Bytes) -> Result<(), Errno> {
+    fn apply_record(
+        &mut self,
+        step: &NameChange,
+        record: &Record,
+        payload: &Bytes,
+    ) -> Result<(), Errno> {
         let table = &mut self.knowledge.table;
         let identity = self.files.perform(table, step, record)?;
         let kind = match record {
@@ -308,7 +317,7 @@ impl DirectoryStore {
             _ => NodeKind::File,
         };
         table.apply(step, kind);
-        if let (Step::Create { ino, .. }, Some(identity)) = (step, identity) {
+        if let (NameChange::Create { ino, .. }, Some(identity)) = (step, identity) {
             table.identify(*ino, identity);
             self.pending.push(Observation::Created { ino: *ino, identity });
         }

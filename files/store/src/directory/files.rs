@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use super::fail_point::FailPoint;
 use super::identity::{Status, errno, status_at, status_of};
-use super::state::State;
+use super::state::StateFolder;
 use super::table::{LOST, Node, ORPHANS, REPLAY, Table};
 
 const EACCES: i32 = 13;
@@ -30,7 +30,7 @@ struct OpenFile {
 /// Descriptors of the export.
 #[derive(Debug)]
 pub(crate) struct Files {
-    pub(crate) state: State,
+    pub(crate) state: StateFolder,
     /// Notices every change before it is made.
     pub(crate) fail_point: FailPoint,
     /// Whether files get the owners given in records.
@@ -42,7 +42,7 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn new(
-        state: State,
+        state: StateFolder,
         directories: NonZeroUsize,
         open: NonZeroUsize,
         fail_point: FailPoint,

@@ -32,7 +32,7 @@ const PREFIX: usize = 36;
 
 /// Content of a frame.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Entry {
+pub(crate) enum FrameEntry {
     /// Nodes that were read from the directory, or ended, since the last frame.
     Observed(Vec<Observation>),
     /// Records of a batch, all or a part of them.
@@ -114,7 +114,7 @@ pub(crate) struct Frame {
     pub(crate) sequence: u64,
     /// All frames below this number were durable when this one was written.
     pub(crate) durable: u64,
-    pub(crate) entry: Entry,
+    pub(crate) entry: FrameEntry,
     pub(crate) payload: Bytes,
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn encode(
     magic: u64,
     sequence: u64,
     durable: u64,
-    entry: &Entry,
+    entry: &FrameEntry,
     payload: &[u8],
 ) -> Vec<u8> {
     let mut frame = postcard::to_extend(entry, vec![0; PREFIX]).expect("vectors grow");
@@ -214,7 +214,7 @@ mod tests {
     fn log() -> (Vec<u8>, Vec<usize>) {
         let (mut bytes, mut ends) = (Vec::new(), vec![0]);
         for sequence in 5..9 {
-            let entry = Entry::Reserved { up_to: sequence };
+            let entry = FrameEntry::Reserved { up_to: sequence };
             bytes.extend(encode(MAGIC, sequence, sequence, &entry, b"payload"));
             bytes.extend(b"payload");
             ends.push(bytes.len());

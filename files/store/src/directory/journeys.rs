@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use apus_fs_core::store::ClientId;
 use apus_fs_core::wire::{Errno, FailedBatch, Ino, Name, NodeKind, Record};
 
-use super::frame::{Entry, Frame, Observation};
+use super::frame::{Frame, FrameEntry, Observation};
 use super::identity::Identity;
-use super::names::{Fate, Removal, Step, kind_of_new};
+use super::names::{Fate, NameChange, Removal, kind_of_new};
 use super::snapshot::Knowledge;
 use super::table::{Place, Table};
 
@@ -78,18 +78,18 @@ impl Journeys {
         let stopped: HashMap<u64, u32> = servers
             .chain(replays)
             .filter_map(|frame| match frame.entry {
-                Entry::Stopped { sequence, record, .. } => Some((sequence, record)),
+                FrameEntry::Stopped { sequence, record, .. } => Some((sequence, record)),
                 _ => None,
             })
             .collect();
         for (index, frame) in frames.iter().enumerate() {
             match &frame.entry {
-                Entry::Observed(observations) => {
+                FrameEntry::Observed(observations) => {
                     for observation in observations {
                         journeys.observe(knowledge, observation);
                     }
                 }
-                Entry::Part(part) => {
+                FrameEntry::Part(part) => {
                     let stop = stopped.get(&frame.sequence).map(|record| *record as usize);
                     let count = part.records.len();
                     let refused = journeys.run_records(
@@ -110,8 +110,8 @@ impl Journeys {
                     }
                     progress.advance(part.number, next);
                 }
-                Entry::Stopped { .. } => {}
-                Entry::Reserved { up_to } => {
+                FrameEntry::Stopped { .. } => {}
+                FrameEntry::Reserved { up_to } => {
                     knowledge.reserved = knowledge.reserved.max(*up_to);
                 }
             }
@@ -192,7 +192,7 @@ impl Journeys {
                 Record::Create { node, .. } => kind_of_new(node).unwrap_or(NodeKind::File),
                 _ => NodeKind::File,
             };
-            if let Step::Create { ino, place } = &step {
+            if let NameChange::Create { ino, place } = &step {
                 let node = self.nodes.entry(*ino).or_insert_with(|| Traveller::new(kind));
                 (node.kind, node.identity, node.is_deleted) = (kind, None, false);
                 node.created = Some((frame, index));
@@ -205,21 +205,21 @@ impl Journeys {
     }
 
     /// Notes where a step takes nodes from and to. The table is as it was before.
-    fn note(&mut self, table: &Table, step: &Step) {
+    fn note(&mut self, table: &Table, step: &NameChange) {
         match step {
-            Step::Link { ino, to, .. } => self.travel(table, *ino, to),
-            Step::Move { ino, to, replaced, .. } => {
+            NameChange::Link { ino, to, .. } => self.travel(table, *ino, to),
+            NameChange::Move { ino, to, replaced, .. } => {
                 self.travel(table, *ino, to);
                 if let Some(removal) = replaced {
                     self.note_removal(table, removal);
                 }
             }
-            Step::Exchange { first, second } => {
+            NameChange::Exchange { first, second } => {
                 self.travel(table, first.0, &second.1);
                 self.travel(table, second.0, &first.1);
             }
-            Step::Remove(removal) => self.note_removal(table, removal),
-            Step::Create { .. } | Step::Nothing => {}
+            NameChange::Remove(removal) => self.note_removal(table, removal),
+            NameChange::Create { .. } | NameChange::Nothing => {}
         }
     }
 
@@ -254,7 +254,7 @@ impl Journeys {
 }
 
 fn is_replay_stop(frame: &Frame) -> bool {
-    matches!(frame.entry, Entry::Stopped { in_replay: true, .. })
+    matches!(frame.entry, FrameEntry::Stopped { in_replay: true, .. })
 }
 
 impl Traveller {

@@ -10,8 +10,8 @@ use rustix::fs::{Mode, OFlags};
 
 use super::error::failed;
 use super::fail_point::FailPoint;
-use super::frame::{self, Entry};
-use super::state::{State, segment_name};
+use super::frame::{self, FrameEntry};
+use super::state::{StateFolder, segment_name};
 
 /// Buffers of one system call. Source: Linux `UIO_MAXIOV`.
 const MAX_BUFFERS: usize = 1024;
@@ -45,7 +45,7 @@ pub(crate) struct Log {
 impl Log {
     /// Creates a segment durably.
     pub(crate) fn create(
-        state: &State,
+        state: &StateFolder,
         magic: u64,
         first: u64,
         fail_point: FailPoint,
@@ -63,7 +63,7 @@ impl Log {
     /// Continues a segment that has frames from `first` to before `next` in its first `end` bytes;
     /// the rest is cut off.
     pub(crate) fn resume(
-        state: &State,
+        state: &StateFolder,
         magic: u64,
         (first, next): (u64, u64),
         end: u64,
@@ -82,7 +82,7 @@ impl Log {
     }
 
     /// Creates the next segment.
-    pub(crate) fn succeed(&self, state: &State) -> Result<Self, StoreError> {
+    pub(crate) fn succeed(&self, state: &StateFolder) -> Result<Self, StoreError> {
         Self::create(state, self.magic, self.next, self.fail_point.clone())
     }
 
@@ -104,7 +104,7 @@ impl Log {
     /// Appends frames, and makes them durable on request.
     pub(crate) fn write(
         &mut self,
-        entries: &[(Entry, Bytes)],
+        entries: &[(FrameEntry, Bytes)],
         durably: bool,
     ) -> Result<(), WriteError> {
         let mut buffers = Vec::with_capacity(entries.len() * 2);

@@ -59,7 +59,7 @@ pub use error::OpenError;
 pub use fail_point::{Crashed, FailPoint};
 
 use files::Files;
-use frame::{Entry, Mount, Observation, Progress};
+use frame::{FrameEntry, Mount, Observation, Progress};
 use identity::{errno, status_of};
 use listing::Listing;
 use log::Log;
@@ -243,7 +243,7 @@ impl DirectoryStore {
         operation: &'static str,
     ) -> Result<(), StoreError> {
         self.check_works()?;
-        if !self.write_entries(&[(Entry::Observed(vec![observation]), Bytes::new())])? {
+        if !self.write_entries(&[(FrameEntry::Observed(vec![observation]), Bytes::new())])? {
             let full = std::io::Error::from_raw_os_error(Errno::NOSPC.0.into());
             return Err(error::failed(operation, &self.files.state.path.join("log"))(full));
         }
@@ -391,7 +391,7 @@ impl Store for DirectoryStore {
         })?;
         if end > self.knowledge.reserved {
             let up_to = end.next_multiple_of(RESERVE_STEP);
-            if !self.write_entries(&[(Entry::Reserved { up_to }, Bytes::new())])? {
+            if !self.write_entries(&[(FrameEntry::Reserved { up_to }, Bytes::new())])? {
                 let full = std::io::Error::from_raw_os_error(Errno::NOSPC.0.into());
                 return Err(error::failed("reserve numbers in", &path)(full));
             }

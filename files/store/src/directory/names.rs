@@ -14,7 +14,7 @@ pub(crate) const STATE: &[u8] = b".apus-fs";
 
 /// Effect of a record on names.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum NameChange {
     /// A node is created.
     Create { ino: Ino, place: Place },
     /// A node gets one more name.
@@ -75,7 +75,7 @@ pub(crate) fn kind_of_new(node: &NewNode) -> Result<NodeKind, Errno> {
 
 impl Table {
     /// Checks a record, and returns its effect on names.
-    pub(crate) fn check(&self, record: &Record) -> Result<Step, Errno> {
+    pub(crate) fn check(&self, record: &Record) -> Result<NameChange, Errno> {
         match record {
             Record::Create { parent, ino, node, .. } => {
                 self.check_create(parent.as_ref(), *ino, node)
@@ -86,7 +86,7 @@ impl Table {
                 if self.kind(node.ino)? == NodeKind::Directory {
                     return Err(Errno::ISDIR);
                 }
-                Ok(Step::Remove(self.removal(node.ino, place)))
+                Ok(NameChange::Remove(self.removal(node.ino, place)))
             }
             Record::RemoveDirectory { parent, name, node } => {
                 let place = self.occupied(parent.ino, name, node.ino)?;
@@ -94,7 +94,7 @@ impl Table {
                 if !self.is_empty(node.ino) {
                     return Err(Errno::NOTEMPTY);
                 }
-                Ok(Step::Remove(self.removal(node.ino, place)))
+                Ok(NameChange::Remove(self.removal(node.ino, place)))
             }
             Record::Rename { from, to, node, replaced, exchange } => {
                 let replaced = replaced.map(|handle| handle.ino);
@@ -112,31 +112,35 @@ impl Table {
             Record::SetAttributes { node, set } if set.mode.is_some() => {
                 match self.kind(node.ino)? {
                     NodeKind::Symlink => Err(Errno::OPNOTSUPP),
-                    _ => Ok(Step::Nothing),
+                    _ => Ok(NameChange::Nothing),
                 }
             }
             Record::SetXattr { node, name, .. } if name.starts_with(b"user.") => {
                 match self.kind(node.ino)? {
-                    NodeKind::File | NodeKind::Directory => Ok(Step::Nothing),
+                    NodeKind::File | NodeKind::Directory => Ok(NameChange::Nothing),
                     _ => Err(Errno::PERM),
                 }
             }
             Record::SetAttributes { node, .. }
             | Record::SetXattr { node, .. }
-            | Record::RemoveXattr { node, .. } => self.kind(node.ino).map(|_| Step::Nothing),
+            | Record::RemoveXattr { node, .. } => self.kind(node.ino).map(|_| NameChange::Nothing),
             // Resolved before it is logged.
             Record::CopyRange { .. } => Err(Errno::INVAL),
             // Others may have the node open: the server drops it when the last one has closed it.
-            Record::Close { .. } => Ok(Step::Nothing),
+            Record::Close { .. } => Ok(NameChange::Nothing),
         }
     }
 
     /// Returns the effect of the end of a node without a name.
-    pub(crate) fn check_close(&self, ino: Ino) -> Step {
+    pub(crate) fn check_close(&self, ino: Ino) -> NameChange {
         if is_public(ino) && self.is_orphan(ino) {
-            Step::Remove(Removal { ino, place: orphan_place(ino), fate: self.fate_of_orphan(ino) })
+            NameChange::Remove(Removal {
+                ino,
+                place: orphan_place(ino),
+                fate: self.fate_of_orphan(ino),
+            })
         } else {
-            Step::Nothing
+            NameChange::Nothing
         }
     }
 
@@ -149,9 +153,9 @@ impl Table {
         self.node(ino).filter(|_| is_public(ino)).map(|node| node.kind).ok_or(Errno::STALE)
     }
 
-    fn file(&self, file: Handle) -> Result<Step, Errno> {
+    fn file(&self, file: Handle) -> Result<NameChange, Errno> {
         match self.kind(file.ino)? {
-            NodeKind::File => Ok(Step::Nothing),
+            NodeKind::File => Ok(NameChange::Nothing),
             NodeKind::Directory => Err(Errno::ISDIR),
             _ => Err(Errno::INVAL),
         }
@@ -190,7 +194,7 @@ impl Table {
         parent: Option<&(Handle, Name)>,
         ino: Ino,
         node: &NewNode,
-    ) -> Result<Step, Errno> {
+    ) -> Result<NameChange, Errno> {
         let kind = kind_of_new(node)?;
         if ino == Ino::ROOT || !is_public(ino) || super::identity::is_found(ino) {
             return Err(Errno::INVAL);
@@ -203,10 +207,10 @@ impl Table {
         if self.node(ino).is_some() || self.at(place.0, &place.1).is_some() {
             return Err(Errno::EXIST);
         }
-        Ok(Step::Create { ino, place })
+        Ok(NameChange::Create { ino, place })
     }
 
-    fn check_link(&self, ino: Ino, parent: Ino, name: &Name) -> Result<Step, Errno> {
+    fn check_link(&self, ino: Ino, parent: Ino, name: &Name) -> Result<NameChange, Errno> {
         let to = self.place(parent, name)?;
         if self.kind(ino)? == NodeKind::Directory {
             return Err(Errno::PERM);
@@ -216,10 +220,10 @@ impl Table {
         }
         let places = &self.node(ino).ok_or(Errno::STALE)?.places;
         match places.iter().find(|place| place.0 == ORPHANS) {
-            Some(orphan) => Ok(Step::Move { ino, from: orphan.clone(), to, replaced: None }),
+            Some(orphan) => Ok(NameChange::Move { ino, from: orphan.clone(), to, replaced: None }),
             None => {
                 let from = places.first().ok_or(Errno::STALE)?.clone();
-                Ok(Step::Link { ino, from, to })
+                Ok(NameChange::Link { ino, from, to })
             }
         }
     }
@@ -231,7 +235,7 @@ impl Table {
         ino: Ino,
         replaced: Option<Ino>,
         exchange: bool,
-    ) -> Result<Step, Errno> {
+    ) -> Result<NameChange, Errno> {
         let from = self.occupied(from.0.ino, &from.1, ino)?;
         let to = self.place(to.0.ino, &to.1)?;
         if self.at(to.0, &to.1) != replaced {
@@ -244,15 +248,15 @@ impl Table {
             return Err(Errno::INVAL);
         }
         let Some(other) = replaced else {
-            return Ok(Step::Move { ino, from, to, replaced: None });
+            return Ok(NameChange::Move { ino, from, to, replaced: None });
         };
         if other == ino {
-            return Ok(Step::Nothing);
+            return Ok(NameChange::Nothing);
         }
         if exchange {
             return match self.is_within(from.0, other) {
                 true => Err(Errno::INVAL),
-                false => Ok(Step::Exchange { first: (ino, from), second: (other, to) }),
+                false => Ok(NameChange::Exchange { first: (ino, from), second: (other, to) }),
             };
         }
         // As Linux does, before it compares kinds.
@@ -267,7 +271,7 @@ impl Table {
             _ => {}
         }
         let removal = self.removal(other, to.clone());
-        Ok(Step::Move { ino, from, to, replaced: Some(removal) })
+        Ok(NameChange::Move { ino, from, to, replaced: Some(removal) })
     }
 
     /// Returns whether a directory is another one, or below it.
@@ -286,28 +290,28 @@ impl Table {
     }
 
     /// Applies to the table the step that [`check`](Self::check) returned.
-    pub(crate) fn apply(&mut self, step: &Step, kind: NodeKind) {
+    pub(crate) fn apply(&mut self, step: &NameChange, kind: NodeKind) {
         match step {
-            Step::Create { ino, place } => {
+            NameChange::Create { ino, place } => {
                 self.insert(*ino, kind, None);
                 self.add_place(*ino, place);
             }
-            Step::Link { ino, to, .. } => self.add_place(*ino, to),
-            Step::Move { ino, from, to, replaced } => {
+            NameChange::Link { ino, to, .. } => self.add_place(*ino, to),
+            NameChange::Move { ino, from, to, replaced } => {
                 if let Some(removal) = replaced {
                     self.apply_removal(removal);
                 }
                 self.remove_place(from);
                 self.add_place(*ino, to);
             }
-            Step::Exchange { first, second } => {
+            NameChange::Exchange { first, second } => {
                 self.remove_place(&first.1);
                 self.remove_place(&second.1);
                 self.add_place(first.0, &second.1);
                 self.add_place(second.0, &first.1);
             }
-            Step::Remove(removal) => self.apply_removal(removal),
-            Step::Nothing => {}
+            NameChange::Remove(removal) => self.apply_removal(removal),
+            NameChange::Nothing => {}
         }
     }
 

@@ -15,12 +15,12 @@ use super::arrange::{Arrangement, Failure};
 use super::discovery::Discovery;
 use super::error::{OpenError, failed};
 use super::files::Files;
-use super::frame::{self, Entry, Frame, Mount, Observation};
+use super::frame::{self, Frame, FrameEntry, Mount, Observation};
 use super::identity::status_of;
 use super::journeys::Journeys;
 use super::log::{Log, WriteError};
 use super::snapshot::{self, Knowledge};
-use super::state::{State, segment_name};
+use super::state::{StateFolder, segment_name};
 use super::{Counters, DirectoryOptions, DirectoryStore};
 
 /// State read from `.apus-fs`.
@@ -37,7 +37,7 @@ pub(crate) fn open(
     directory: &Path,
     options: DirectoryOptions,
 ) -> Result<DirectoryStore, OpenError> {
-    let state = State::open(directory)?;
+    let state = StateFolder::open(directory)?;
     let secret = state.secret()?;
     let fail_point = options.fail_point.clone();
     let (caches, fail) = ((options.directories, options.files), options.fail_point);
@@ -81,12 +81,13 @@ pub(crate) fn open(
                 if frames[index].sequence >= uncertain && is_final(errno) =>
             {
                 let (sequence, record) = (frames[index].sequence, record as u32);
-                let stopped = (Entry::Stopped { sequence, record, in_replay: true }, Bytes::new());
+                let stopped =
+                    (FrameEntry::Stopped { sequence, record, in_replay: true }, Bytes::new());
                 let mut entries = vec![stopped];
-                if let Entry::Part(part) = &frames[index].entry {
+                if let FrameEntry::Part(part) = &frames[index].entry {
                     let failed = FailedBatch { number: part.number, record, error: errno };
                     let failed = Observation::Failed { client: part.client, failed };
-                    entries.push((Entry::Observed(vec![failed]), Bytes::new()));
+                    entries.push((FrameEntry::Observed(vec![failed]), Bytes::new()));
                 }
                 log.write(&entries, true).map_err(|error| match error {
                     WriteError::Full => replay_error("note a record that fails", Errno::NOSPC),
@@ -94,7 +95,7 @@ pub(crate) fn open(
                 })?;
             }
             Err(Failure::Record((index, record), errno)) => {
-                let Entry::Part(part) = &frames[index].entry else { continue };
+                let FrameEntry::Part(part) = &frames[index].entry else { continue };
                 return Err(replay_error(&format!("{:?}", part.records[record]), errno));
             }
             Err(Failure::Other(what, errno)) => return Err(replay_error(what, errno)),
@@ -113,7 +114,7 @@ const fn is_final(errno: Errno) -> bool {
 
 /// Reads snapshot and log.
 fn read(
-    state: &State,
+    state: &StateFolder,
     secret: [u8; 16],
     fail_point: &super::FailPoint,
 ) -> Result<Stored, OpenError> {
@@ -142,7 +143,7 @@ fn read(
         true => Log::create(state, magic, next, fail_point.clone())?,
         false => Log::resume(state, magic, (first, end), scanned.end as u64, fail_point.clone())?,
     };
-    let part = frames.iter().rev().find(|frame| matches!(frame.entry, Entry::Part(_)));
+    let part = frames.iter().rev().find(|frame| matches!(frame.entry, FrameEntry::Part(_)));
     let uncertain = part.map_or(next, |part| part.durable);
     Ok(Stored { knowledge, frames, log, uncertain })
 }
@@ -157,7 +158,7 @@ fn replay(
 ) -> Result<(), Failure> {
     let is_applied = |frame: &Frame| {
         match &frame.entry {
-        Entry::Observed(observations) => observations.iter().any(|observation| {
+        FrameEntry::Observed(observations) => observations.iter().any(|observation| {
             matches!(observation, Observation::Applied { mount: then } if mount == Some(*then))
         }),
         _ => false,
@@ -189,7 +190,7 @@ fn replay_frames(
     Arrangement { files, table, log, journeys, frames }.run(&discovery)?;
     for index in &journeys.records {
         let frame = &frames[index.0];
-        let Entry::Part(part) = &frame.entry else { continue };
+        let FrameEntry::Part(part) = &frame.entry else { continue };
         let record = &part.records[index.1];
         match replay_data(files, knowledge, record, &frame.payload) {
             // The node was removed later; or the attribute, when this was applied for the first

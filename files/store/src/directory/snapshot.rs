@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::OpenError;
 use super::frame::Progress;
 use super::identity::Identity;
-use super::state::State;
+use super::state::StateFolder;
 use super::table::{FIRST_CREATED, Place, Table};
 
 /// Name of the file.
@@ -58,7 +58,7 @@ struct Snapshot {
 
 /// Writes a snapshot durably. The log continues with frame `next`.
 pub(crate) fn write(
-    state: &State,
+    state: &StateFolder,
     knowledge: &Knowledge,
     next: u64,
 ) -> Result<(), apus_fs_core::store::StoreError> {
@@ -83,7 +83,7 @@ pub(crate) fn write(
 }
 
 /// Reads the snapshot, and returns it with the number of the log's next frame.
-pub(crate) fn read(state: &State, secret: [u8; 16]) -> Result<(Knowledge, u64), OpenError> {
+pub(crate) fn read(state: &StateFolder, secret: [u8; 16]) -> Result<(Knowledge, u64), OpenError> {
     let mut table = Table::new(secret);
     let Some(bytes) = state.read(NAME)? else {
         let (clients, fenced, failures, returns_from) = Default::default();

@@ -19,7 +19,7 @@ const DIRECTORIES: [&str; 3] = ["orphans", "replay", "lost"];
 
 /// The store's own directory, locked.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct StateFolder {
     /// The exported directory.
     pub(crate) root: OwnedFd,
     /// The directory itself.
@@ -33,7 +33,7 @@ pub(crate) struct State {
     _lock: OwnedFd,
 }
 
-impl State {
+impl StateFolder {
     /// Opens the directory, creates missing files in it, and locks it.
     pub(crate) fn open(export: &Path) -> Result<Self, OpenError> {
         let path = export.join(".apus-fs");

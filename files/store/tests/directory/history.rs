@@ -9,12 +9,12 @@ use apus_fs_core::wire::{Ino, NodeKind, Record};
 use apus_fs_store::{Crashed, DirectoryStore};
 
 use super::records::{Batch, Belief, Numbers, Random, Symbol, set_up};
-use crate::support::{State, client, open, state, temporary};
+use crate::support::{VisibleState, client, open, state, temporary};
 
 /// A history, and the state after each batch.
 pub(crate) struct History {
     pub(crate) batches: Vec<Batch>,
-    pub(crate) states: Vec<State>,
+    pub(crate) states: Vec<VisibleState>,
 }
 
 pub(crate) fn label(numbers: &Numbers, ino: Ino) -> String {

@@ -117,11 +117,11 @@ pub(crate) struct Seen {
 
 /// All that can be seen of a store: nodes by path, and those without a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State(pub(crate) BTreeMap<String, Seen>);
+pub(crate) struct VisibleState(pub(crate) BTreeMap<String, Seen>);
 
 /// Returns all that can be seen; `symbol` names nodes.
-pub(crate) fn state(store: &mut DirectoryStore, symbol: &dyn Fn(Ino) -> String) -> State {
-    let mut state = State::default();
+pub(crate) fn state(store: &mut DirectoryStore, symbol: &dyn Fn(Ino) -> String) -> VisibleState {
+    let mut state = VisibleState::default();
     let mut open = vec![(PathBuf::from("/"), Ino::ROOT)];
     while let Some((path, directory)) = open.pop() {
         let part = store.list(directory, None, usize::MAX).expect("it can be listed");

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::bound::{self, Links};
-use super::options::{Mix, Options};
+use super::options::{ClusterOptions, Mix};
 use super::phases::{Base, Chosen, MixRuns, Phases};
 use super::report::{Measured, Run, Settings, Transport};
 use super::run::RunResult;
@@ -21,7 +21,7 @@ use apus_testbed::machine::PmQosRequest;
 #[derive(Clone, Copy)]
 pub(super) struct Account<'a> {
     pub(super) venue: &'a Venue,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a ClusterOptions,
     pub(super) phases: &'a Phases<'a>,
     pub(super) link: &'a Chosen,
     pub(super) base: &'a Base,
@@ -173,7 +173,12 @@ fn in_words(base: &Base) -> String {
 }
 
 /// Returns the options as a command line that repeats the measurement.
-pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Setting]) -> String {
+pub(super) fn command(
+    name: &str,
+    venue: &Venue,
+    options: &ClusterOptions,
+    varied: &[Setting],
+) -> String {
     let fabric = &options.fabric;
     let list: Vec<String> = options.transports.iter().map(ToString::to_string).collect();
     let mut words = vec![format!("apus-lab bench {name}")];
@@ -233,11 +238,11 @@ mod tests {
     #[test]
     fn a_command_says_everything_in_words_of_a_shell() {
         let venue = Venue::Fabric { program: "apus".into() };
-        let options = Options {
+        let options = ClusterOptions {
             workload: "my sizes.cdf".to_owned(),
             kill_one: true,
             parameters: vec![("burst_bytes".to_owned(), 3000)],
-            ..Options::default()
+            ..ClusterOptions::default()
         };
         let varied = ["load=0.5,0.8".parse().unwrap()];
         let line = command("sweep", &venue, &options, &varied);

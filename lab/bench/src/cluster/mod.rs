@@ -33,7 +33,7 @@ mod switch;
 
 pub use external::{ExternalTransport, external_agent};
 pub use kill::{KillEffect, Period, Recovery};
-pub use options::{IDLE, Link, Mix, Options};
+pub use options::{ClusterOptions, IDLE, Link, Mix};
 pub use run::JOB;
 pub use setting::Setting;
 pub use site::Venue;
@@ -60,7 +60,7 @@ use apus_testbed::repeat::Repeater;
 ///
 /// An option has a value that cannot be measured at this venue, the fabric cannot be created, or
 /// every run failed.
-pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
+pub fn run(options: &ClusterOptions, venue: &Venue) -> Result<Findings, Error> {
     analysis(options, venue).map(|analysis| analysis.findings())
 }
 
@@ -69,7 +69,7 @@ pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
 /// # Errors
 ///
 /// As for [`run`].
-pub fn analysis(options: &Options, venue: &Venue) -> Result<Analysis, Error> {
+pub fn analysis(options: &ClusterOptions, venue: &Venue) -> Result<Analysis, Error> {
     options.check()?;
     venue.check(options)?;
     let (options, _folder) = &options.prepared()?;

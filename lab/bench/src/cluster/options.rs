@@ -30,7 +30,7 @@ pub const IDLE: f64 = 0.4;
     mut_arg("seconds", |argument| argument.default_value("5")),
     mut_arg("poll", |argument| argument.default_value(PollMode::Block.to_string()))
 )]
-pub struct Options {
+pub struct ClusterOptions {
     /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose
     /// lines are `SIZE SHARE`, the share of the messages up to that size. No message is empty:
     /// streams have no empty ones
@@ -117,13 +117,13 @@ const MOST_PROCESSES: usize = 16;
 /// Maximum serving threads of a process.
 const MOST_RECEIVERS: usize = 64;
 
-impl Default for Options {
+impl Default for ClusterOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Options {
+impl ClusterOptions {
     /// Checks that each value is in its range, and that the workload exists.
     ///
     /// # Errors
@@ -373,17 +373,18 @@ mod tests {
     #[test]
     fn a_parameter_is_the_last_value_that_was_given_or_the_default() {
         let set = |value| ("num_priorities".to_owned(), value);
-        assert_eq!(Options::default().parameter("num_priorities"), 8);
-        let options = Options { parameters: vec![set(4), set(2)], ..Options::default() };
+        assert_eq!(ClusterOptions::default().parameter("num_priorities"), 8);
+        let options =
+            ClusterOptions { parameters: vec![set(4), set(2)], ..ClusterOptions::default() };
         assert_eq!(options.parameter("num_priorities"), 2);
     }
 
     #[test]
     fn sealed_adds_a_transport_once_and_keys_for_as_long_as_it_is_measured() {
-        let names = |options: &Options| {
+        let names = |options: &ClusterOptions| {
             options.transports.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        let options = Options { sealed: true, ..Options::default() };
+        let options = ClusterOptions { sealed: true, ..ClusterOptions::default() };
         let (prepared, folder) = options.prepared().unwrap();
         assert_eq!(names(&prepared)[..3], ["apus", "apus-sealed", "tcp"]);
         assert!(prepared.keys.is_some());
@@ -392,7 +393,7 @@ mod tests {
         assert_eq!(names(&prepared.prepared().unwrap().0), names(&prepared), "it is there already");
         drop(folder);
         assert!(!path.exists());
-        let (clear, folder) = Options::default().prepared().unwrap();
+        let (clear, folder) = ClusterOptions::default().prepared().unwrap();
         assert!(clear.keys.is_none() && folder.is_none());
     }
 
@@ -400,7 +401,7 @@ mod tests {
     fn several_processes_are_measured_without_sharing_as_well() {
         let names = |transports: &[&str], processes| {
             let transports = transports.iter().map(|name| Mix::alone(name)).collect();
-            let options = Options { transports, processes, ..Options::default() };
+            let options = ClusterOptions { transports, processes, ..ClusterOptions::default() };
             let prepared = options.prepared().unwrap().0;
             prepared.transports.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
         };
@@ -421,8 +422,8 @@ mod tests {
 
     #[test]
     fn only_a_fabric_can_be_asked_for_everything() {
-        let elsewhere = |change: fn(&mut Options)| {
-            let mut options = Options::default().with_link(200);
+        let elsewhere = |change: fn(&mut ClusterOptions)| {
+            let mut options = ClusterOptions::default().with_link(200);
             change(&mut options);
             options.check_elsewhere().err().map(|error| error.to_string()).unwrap_or_default()
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use apus_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-use super::options::{Link, Mix, Options};
+use super::options::{ClusterOptions, Link, Mix};
 use super::run::{self, Loaded, Offered, RunResult};
 use super::site::Venue;
 use super::{auto, offered_load};
@@ -65,7 +65,7 @@ pub(super) struct MixRuns {
 /// The phases for some options.
 pub(super) struct Phases<'a> {
     venue: &'a Venue,
-    options: &'a Options,
+    options: &'a ClusterOptions,
     repeater: &'a Repeater,
     /// Text before each step of the progress.
     about: String,
@@ -76,7 +76,7 @@ pub(super) struct Phases<'a> {
 impl<'a> Phases<'a> {
     pub(super) fn new(
         venue: &'a Venue,
-        options: &'a Options,
+        options: &'a ClusterOptions,
         repeater: &'a Repeater,
     ) -> Result<Self, Error> {
         let workload = options.workload()?;
@@ -221,7 +221,7 @@ impl<'a> Phases<'a> {
 
     /// Returns the requests per second and node.
     pub(super) fn offered(&self, mbps: u64) -> f64 {
-        let Options { load, fabric, .. } = self.options;
+        let ClusterOptions { load, fabric, .. } = self.options;
         offered_load::rate(*load, mbps, fabric.mtu, self.workload.sizes())
     }
 }

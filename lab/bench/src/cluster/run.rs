@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::kill::{self, KillEffect, KillPlan};
 use super::node::{self, NodeResult, Phase, Setup, Work};
-use super::options::{Mix, Options};
+use super::options::{ClusterOptions, Mix};
 use super::site::{Site, Venue};
 use super::switch::{Switch, SwitchLoad};
 use crate::contenders::transport;
@@ -90,7 +90,7 @@ pub(super) struct Offered {
 /// Returns the best time of each size, one request at a time.
 pub(super) fn unloaded(
     venue: &Venue,
-    options: &Options,
+    options: &ClusterOptions,
     mbps: u64,
     transport: &str,
     shares: &[(u32, f64)],
@@ -119,7 +119,7 @@ pub(super) fn unloaded(
 /// One run of a mix under load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loaded<'a> {
-    pub(super) options: &'a Options,
+    pub(super) options: &'a ClusterOptions,
     /// Rate of the links in Mbit/s.
     pub(super) mbps: u64,
     pub(super) mix: &'a Mix,
@@ -239,7 +239,7 @@ impl Loaded<'_> {
 
     /// Total number of connections that clients open before the load starts.
     fn connections(&self, nodes: usize) -> Result<u32, Error> {
-        let Options { processes, .. } = *self.options;
+        let ClusterOptions { processes, .. } = *self.options;
         let outstanding = self.options.client_max_of_a_process() as usize;
         let of = |name| match self.options.external(name) {
             // Assume a connection for each request: the transport may encrypt, and a handshake
@@ -302,7 +302,7 @@ fn part(nodes: &[&NodeResult], measure: Duration) -> PartResult {
     }
 }
 
-fn task(options: &Options, mbps: u64, transport: &str) -> Task {
+fn task(options: &ClusterOptions, mbps: u64, transport: &str) -> Task {
     let setup = Setup {
         transport: transport.to_owned(),
         poll: options.repetition.poll,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use apus::PollMode;
 use apus_workload::units;
 
-use super::options::{Link, Options};
+use super::options::{ClusterOptions, Link};
 use crate::contenders::transport;
 use apus_testbed::error::Error;
 
@@ -56,7 +56,7 @@ impl Setting {
     }
 
     /// Returns the value that options have for it.
-    pub(super) fn value_of(&self, options: &Options) -> String {
+    pub(super) fn value_of(&self, options: &ClusterOptions) -> String {
         let fabric = &options.fabric;
         match self.name.as_str() {
             "buffer" => fabric.buffer.to_string(),
@@ -78,7 +78,7 @@ impl Setting {
     }
 
     /// Sets one of its values in the options.
-    pub(super) fn apply(&self, value: &str, options: &mut Options) {
+    pub(super) fn apply(&self, value: &str, options: &mut ClusterOptions) {
         set(&self.name, value, options).expect("values are tried when they are read");
     }
 
@@ -87,7 +87,7 @@ impl Setting {
     /// # Errors
     ///
     /// A setting has several values.
-    pub fn apply_all(settings: &[Self], options: &mut Options) -> Result<(), Error> {
+    pub fn apply_all(settings: &[Self], options: &mut ClusterOptions) -> Result<(), Error> {
         for setting in settings {
             let [value] = &setting.values[..] else {
                 let problem = format!(
@@ -115,7 +115,7 @@ impl FromStr for Setting {
         let (name, values) = text.split_once('=').ok_or(form)?;
         let mut seen = BTreeSet::new();
         for value in values.split(',') {
-            set(name, value, &mut Options::default())?;
+            set(name, value, &mut ClusterOptions::default())?;
             if !seen.insert(value) {
                 return Err(format!("{name}={value} is given twice"));
             }
@@ -125,7 +125,7 @@ impl FromStr for Setting {
 }
 
 /// Sets an option or a parameter of apus. Consistency with the others is checked elsewhere.
-fn set(name: &str, value: &str, options: &mut Options) -> Result<(), String> {
+fn set(name: &str, value: &str, options: &mut ClusterOptions) -> Result<(), String> {
     fn number<T: FromStr>(name: &str, value: &str, example: &str) -> Result<T, String> {
         let wrong = |_| format!("{name} is a number, not `{value}`; try {name}={example}");
         value.parse().map_err(wrong)
@@ -171,9 +171,9 @@ const fn poll(micros: u64) -> PollMode {
 mod tests {
     use super::*;
 
-    fn options(settings: &[&str]) -> Options {
+    fn options(settings: &[&str]) -> ClusterOptions {
         let settings: Vec<Setting> = settings.iter().map(|text| text.parse().unwrap()).collect();
-        let mut options = Options::default();
+        let mut options = ClusterOptions::default();
         Setting::apply_all(&settings, &mut options).unwrap();
         options
     }
@@ -209,7 +209,7 @@ mod tests {
         for text in text.into_iter().chain(more).chain(["receive_batch=4"]) {
             let setting: Setting = text.parse().unwrap();
             assert_eq!(format!("{}={}", setting.name, setting.value_of(&options(&[text]))), text);
-            assert_ne!(setting.value_of(&Options::default()), setting.values[0], "{text}");
+            assert_ne!(setting.value_of(&ClusterOptions::default()), setting.values[0], "{text}");
         }
     }
 
@@ -234,7 +234,7 @@ mod tests {
         assert!(unknown.contains("and the benchmark has buffer, client_max"), "{unknown}");
         let several = [Setting::from_str("load=0.5,0.8").unwrap()];
         let problem =
-            Setting::apply_all(&several, &mut Options::default()).unwrap_err().to_string();
+            Setting::apply_all(&several, &mut ClusterOptions::default()).unwrap_err().to_string();
         assert!(problem.contains("apus-lab bench sweep"), "{problem}");
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::options::Options;
+use super::options::ClusterOptions;
 use apus_testbed::error::{Error, require};
 use apus_testbed::fabric::{Fabric, PortCounters, Spec};
 use apus_testbed::launch::{Launch, LocalNode};
@@ -42,7 +42,7 @@ impl Venue {
     }
 
     /// Checks that the options can be measured there.
-    pub(super) fn check(&self, options: &Options) -> Result<(), Error> {
+    pub(super) fn check(&self, options: &ClusterOptions) -> Result<(), Error> {
         let Self::Elsewhere { launch, .. } = self else { return Ok(()) };
         options.check_elsewhere()?;
         let problem = format!(
@@ -90,7 +90,7 @@ impl<'a> Site<'a> {
     /// program of the transport.
     pub(super) fn open(
         venue: &'a Venue,
-        options: &Options,
+        options: &ClusterOptions,
         mbps: u64,
         transport: &str,
     ) -> Result<Self, Error> {

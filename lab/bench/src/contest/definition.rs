@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-use super::options::Options;
+use super::options::ContestOptions;
 use super::reading::Reading;
 use crate::contenders::contender::Contender;
 use apus_measure::exchange::Pair;
@@ -23,7 +23,7 @@ pub struct Contest {
     /// A typical invocation.
     pub example: &'static str,
     /// The defaults of its options.
-    pub defaults: fn() -> Options,
+    pub defaults: fn() -> ContestOptions,
     /// Returns the contenders; if the contest has rows for shards, one more for each number of
     /// shards.
     pub(super) contenders: fn(&[usize]) -> Vec<Box<dyn Contender>>,
@@ -38,12 +38,12 @@ pub struct Contest {
 }
 
 impl Contest {
-    /// Returns `command`, a command with [`Options`], with the defaults and the help of this
+    /// Returns `command`, a command with [`ContestOptions`], with the defaults and the help of this
     /// contest.
     #[must_use]
     pub fn describe(&self, command: Command) -> Command {
         let Self { about, more, example, .. } = self;
-        let Options { size, outstanding, repetition, .. } = (self.defaults)();
+        let ContestOptions { size, outstanding, repetition, .. } = (self.defaults)();
         command
             .mut_arg("shards", |argument| argument.hide(!self.has_shards))
             .mut_arg("size", |argument| argument.default_value(size.to_string()))

@@ -16,7 +16,7 @@
 //! then. All threads of the server share a core.
 
 use super::definition::Contest;
-use super::options::Options;
+use super::options::ContestOptions;
 use super::reading::Reading;
 use crate::contenders::apus::{ReceiveMode, counters};
 use crate::contenders::contender::Contender;
@@ -32,7 +32,7 @@ pub static HANDOFF: Contest = Contest {
            does. Needless wake-ups are counted too.",
     example: "apus-lab bench handoff --seconds 1",
     defaults: || {
-        let mut options = Options::new(64, 1);
+        let mut options = ContestOptions::new(64, 1);
         options.repetition.poll = PollMode::Block;
         options
     },

@@ -16,7 +16,7 @@ mod throughput;
 
 pub use definition::Contest;
 pub use handoff::HANDOFF;
-pub use options::Options;
+pub use options::ContestOptions;
 pub use rate::RATE;
 pub use reading::Reading;
 pub use rounds::CONTESTS;

@@ -14,7 +14,7 @@ use apus_testbed::error::{Error, require};
 
 /// The options of a contest.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
-pub struct Options {
+pub struct ContestOptions {
     /// Payload bytes of a request: 1 to 64000000. Streams, which are measured beside, have no empty
     /// messages
     #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
@@ -53,7 +53,7 @@ pub struct Options {
     pub raw: bool,
 }
 
-impl Options {
+impl ContestOptions {
     /// Returns the defaults of every contest with these sizes and numbers of outstanding requests.
     #[must_use]
     pub fn new(size: usize, outstanding: usize) -> Self {
@@ -114,21 +114,21 @@ mod tests {
 
     #[test]
     fn defaults_are_in_range() {
-        Options::new(100, 1).check().unwrap();
+        ContestOptions::new(100, 1).check().unwrap();
     }
 
     #[test]
     fn what_is_out_of_range_is_named_with_something_that_is_not() {
-        let good = Options::new(100, 1);
+        let good = ContestOptions::new(100, 1);
         let repetition = |change: fn(&mut Repetition)| {
             let mut options = good.clone();
             change(&mut options.repetition);
             options
         };
         let wrong = [
-            Options { size: 0, ..good.clone() },
-            Options { size: Plan::LARGEST + 1, ..good.clone() },
-            Options { outstanding: 0, ..good.clone() },
+            ContestOptions { size: 0, ..good.clone() },
+            ContestOptions { size: Plan::LARGEST + 1, ..good.clone() },
+            ContestOptions { outstanding: 0, ..good.clone() },
             repetition(|it| it.seconds = 0.0),
             repetition(|it| it.seconds = f64::NAN),
             repetition(|it| it.runs = 0),

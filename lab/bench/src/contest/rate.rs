@@ -1,7 +1,7 @@
 //! The rate contest: small requests per second with one core on each side.
 
 use super::definition::{COST, Contest};
-use super::options::Options;
+use super::options::ContestOptions;
 use super::reading::Reading;
 use crate::contenders::apus::{SealedApus, Sharded, TracedApus};
 use crate::contenders::baseline::{SendMode, Tcp, Tls, UdpGsoEcho};
@@ -20,7 +20,7 @@ pub static RATE: Contest = Contest {
            --shards, endpoints with that many shards and threads on each side, both sides on all \
            cores, are compared by replies per second of processor time.",
     example: "apus-lab bench rate --size 100 --outstanding 64",
-    defaults: || Options::new(100, 64),
+    defaults: || ContestOptions::new(100, 64),
     contenders,
     has_shards: true,
     figures,

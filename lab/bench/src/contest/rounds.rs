@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::definition::{COST, Contest};
 use super::handoff::HANDOFF;
-use super::options::Options;
+use super::options::ContestOptions;
 use super::rate::RATE;
 use super::reading::Reading;
 use super::rtt::RTT;
@@ -41,7 +41,7 @@ impl Contest {
     /// # Errors
     ///
     /// An option is out of range, or a contender failed.
-    pub fn run(&self, options: &Options, host: &Spawner) -> Result<Findings, Error> {
+    pub fn run(&self, options: &ContestOptions, host: &Spawner) -> Result<Findings, Error> {
         let outcome = run(self, options, host)?;
         Ok(Findings::new(outcome, self.about, self.more).with_all(Vec::new(), Vec::new(), []))
     }
@@ -60,12 +60,12 @@ struct Details {
 }
 
 /// Runs an experiment and puts the result together.
-fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
+fn run(contest: &Contest, options: &ContestOptions, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
     let shards_fit = options.shards.is_empty() || contest.has_shards;
     require(shards_fit, "shards", "only `apus-lab bench rate` compares numbers of shards")?;
     let cores = Cores::choose();
-    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
+    let options = &ContestOptions { repetition: options.repetition.on(cores), ..options.clone() };
     let runs = options.repetition.runs;
     let mut plan = options.plan();
     // Removed at the end of the contest.
@@ -107,7 +107,7 @@ fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, 
 /// Returns the selected contenders that can take part.
 fn selected(
     contest: &Contest,
-    options: &Options,
+    options: &ContestOptions,
     plan: &Plan,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Box<dyn Contender>>, Error> {

@@ -1,7 +1,7 @@
 //! The round trip contest: the time of one request and its reply.
 
 use super::definition::Contest;
-use super::options::Options;
+use super::options::ContestOptions;
 use super::reading::Reading;
 use crate::contenders::apus::{SealedApus, TracedApus};
 use crate::contenders::baseline::{SendMode, Tcp, Tls, Udp};
@@ -18,7 +18,7 @@ pub static RTT: Contest = Contest {
            the cheapest way to talk to many peers, and connected) and over TCP. Packets have the \
            same size on the wire.",
     example: "apus-lab bench rtt --size 100 --seconds 1",
-    defaults: || Options::new(100, 1),
+    defaults: || ContestOptions::new(100, 1),
     contenders,
     has_shards: false,
     figures,

@@ -1,7 +1,7 @@
 //! The throughput contest: bytes per second from client to server in large messages.
 
 use super::definition::Contest;
-use super::options::Options;
+use super::options::ContestOptions;
 use super::reading::Reading;
 use crate::contenders::apus::SealedApus;
 use crate::contenders::baseline::{SendMode, Tcp, Tls, UdpGso};
@@ -17,7 +17,7 @@ pub static THROUGHPUT: Contest = Contest {
     more: "Payload carried in one direction, and the processor time that it takes both sides, \
            over apus, over UDP with segmentation offload and over TCP.",
     example: "apus-lab bench throughput --size 500000 --outstanding 8",
-    defaults: || Options::new(500_000, 8),
+    defaults: || ContestOptions::new(500_000, 8),
     contenders,
     has_shards: false,
     figures,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use apus_workload::Rate;
 
-use super::options::Options;
+use super::options::DemoOptions;
 use super::{LOAD, LONGEST};
 use crate::cluster::{self, Link, Venue};
 use crate::slowdown::OURS;
@@ -30,7 +30,7 @@ const COLUMNS: &[&str] = &["short_p50", "short_p99", "short_p99_us", "all_p99", 
 
 /// Builds the network, measures, removes the network, and reports both steps through `say`.
 pub(super) fn run(
-    options: &Options,
+    options: &DemoOptions,
     program: &Path,
     say: &dyn Fn(&str),
 ) -> Result<Findings, Error> {
@@ -53,14 +53,14 @@ fn link() -> Rate {
     Rate::from_mbps(LINK_MBPS).expect("a positive constant")
 }
 
-fn spec(settings: &cluster::Options) -> Spec {
+fn spec(settings: &cluster::ClusterOptions) -> Spec {
     Spec { link: link(), ..settings.fabric.clone() }
 }
 
-fn settings(options: &Options) -> cluster::Options {
-    let defaults = cluster::Options::default();
+fn settings(options: &DemoOptions) -> cluster::ClusterOptions {
+    let defaults = cluster::ClusterOptions::default();
     let mix = |name: &str| name.parse().expect("a constant name of a transport");
-    cluster::Options {
+    cluster::ClusterOptions {
         truncate: LONGEST,
         load: LOAD,
         link: Link::Rate(link()),
@@ -114,10 +114,10 @@ mod tests {
 
     #[test]
     fn the_settings_are_in_range() {
-        let settings = settings(&Options::default());
+        let settings = settings(&DemoOptions::default());
         settings.check().unwrap();
         spec(&settings).check().unwrap();
-        assert_eq!(settings.repetition.runs, Options::default().runs);
+        assert_eq!(settings.repetition.runs, DemoOptions::default().runs);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::options::Options;
+use super::options::DemoOptions;
 use crate::contest::{self, Contest, RATE, RTT};
 use crate::slowdown::OURS;
 use apus_report::experiment::config;
@@ -30,7 +30,7 @@ pub(super) struct Measured {
 
 /// Measures the round trip of one request at a time, and the rate of many concurrent small
 /// requests.
-pub(super) fn run(options: &Options, host: &Spawner) -> Result<Measured, Error> {
+pub(super) fn run(options: &DemoOptions, host: &Spawner) -> Result<Measured, Error> {
     let rtt = contest(&RTT, options, host)?;
     let rate = contest(&RATE, options, host)?;
     let figures = [(&rtt, &["p50_us", "p99_us"][..]), (&rate, &["krps"][..])];
@@ -63,12 +63,12 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Measured, Error> 
     Ok(Measured { rows, ratios, notes, phases })
 }
 
-fn contest(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
+fn contest(contest: &Contest, options: &DemoOptions, host: &Spawner) -> Result<Outcome, Error> {
     let defaults = (contest.defaults)();
     let mut repetition = options.repetition(&defaults.repetition);
     repetition.seconds = repetition.seconds.min(MOST_SECONDS);
     let only = TRANSPORTS.map(str::to_owned).to_vec();
-    let options = contest::Options { repetition, only, ..defaults };
+    let options = contest::ContestOptions { repetition, only, ..defaults };
     Ok(contest.run(&options, host)?.outcome)
 }
 
@@ -96,7 +96,7 @@ impl Measured {
     }
 
     /// Returns findings that consist of this.
-    pub(super) fn findings(self, options: &Options) -> Findings {
+    pub(super) fn findings(self, options: &DemoOptions) -> Findings {
         let loopback = self.json();
         let mut outcome = Outcome::new("demo", config(options));
         outcome.members.insert("loopback".to_owned(), loopback);

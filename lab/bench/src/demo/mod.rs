@@ -19,7 +19,7 @@ mod options;
 mod path;
 mod simulator;
 
-pub use options::Options;
+pub use options::DemoOptions;
 
 use std::path::Path as File;
 
@@ -43,7 +43,7 @@ const LONGEST: u32 = 1_000_000;
 /// # Errors
 ///
 /// An option is out of range, or not even loopback can be measured.
-pub fn run(options: &Options, program: &File, say: &dyn Fn(&str)) -> Result<Findings, Error> {
+pub fn run(options: &DemoOptions, program: &File, say: &dyn Fn(&str)) -> Result<Findings, Error> {
     options.check()?;
     let host = &Spawner::Processes(program.to_owned());
     let (path, findings, reasons) = match fabric::run(options, program, say) {
@@ -57,7 +57,7 @@ pub fn run(options: &Options, program: &File, say: &dyn Fn(&str)) -> Result<Find
 /// Runs the paths that need no network between hosts. Returns the path taken, the findings, and the
 /// reasons why better paths are unavailable.
 fn without_fabric(
-    options: &Options,
+    options: &DemoOptions,
     host: &Spawner,
     error: &Error,
     say: &dyn Fn(&str),

@@ -29,7 +29,7 @@ use apus_testbed::error::{Error, require};
   apus-lab demo --json --no-html > demo.json
   apus-lab demo --seconds 5 --runs 5
   apus-lab demo --sealed")]
-pub struct Options {
+pub struct DemoOptions {
     /// Seconds that count, for each transport in each run: 0.01 to 3600. In the simulator, 8000
     /// messages stand for a second
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, allow_negative_numbers = true)]
@@ -47,13 +47,13 @@ pub struct Options {
     pub sealed: bool,
 }
 
-impl Default for Options {
+impl Default for DemoOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Options {
+impl DemoOptions {
     /// Checks that each value is in its range.
     ///
     /// # Errors
@@ -78,14 +78,14 @@ mod tests {
 
     #[test]
     fn the_defaults_are_in_range() {
-        Options::default().check().unwrap();
+        DemoOptions::default().check().unwrap();
     }
 
     #[test]
     fn what_is_out_of_range_is_named_with_something_that_is_not() {
         let wrong = [
-            Options { seconds: 0.0, ..Options::default() },
-            Options { runs: 0, ..Options::default() },
+            DemoOptions { seconds: 0.0, ..DemoOptions::default() },
+            DemoOptions { runs: 0, ..DemoOptions::default() },
         ];
         let messages = wrong.map(|options| options.check().unwrap_err().to_string());
         insta::assert_snapshot!(messages.join("\n"), @r"

@@ -13,7 +13,7 @@ use apus_sweep::{Plan, Preset, Transport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::options::Options;
+use super::options::DemoOptions;
 use super::{JOB, LOAD, LONGEST, loopback};
 use crate::slowdown::{self, Curve, OURS, Percentile, Scale, Slowdowns, Summary, tenths};
 use apus_report::experiment::{config, name};
@@ -87,13 +87,13 @@ struct Simulations {
 ///
 /// A transport has no result. A failure in a later run ends the simulation, and earlier results are
 /// kept. Simulations are not repeated, because the same cause would end the next one as well.
-pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
+pub(super) fn run(options: &DemoOptions, host: &Spawner) -> Result<Findings, Error> {
     let messages = (options.seconds * MESSAGES_PER_SECOND).max(FEWEST_MESSAGES).round() as u32;
     findings(options, messages, simulate(options, messages, host)?)
 }
 
 /// Simulates until all runs are complete, the time limit is reached, or a simulation fails.
-fn simulate(options: &Options, messages: u32, host: &Spawner) -> Result<Simulations, Error> {
+fn simulate(options: &DemoOptions, messages: u32, host: &Spawner) -> Result<Simulations, Error> {
     let began = Instant::now();
     let progress = Progress::of(options.runs * TRANSPORTS.len());
     let mut series = TRANSPORTS.map(|each| Series { name: name(&each), runs: Vec::new() });
@@ -138,8 +138,8 @@ fn simulate(options: &Options, messages: u32, host: &Spawner) -> Result<Simulati
 }
 
 /// Returns the options of `apus-lab sim run` for these transports and this seed.
-fn sweep(transports: Vec<Transport>, messages: u32, seed: u64) -> apus_sweep::Options {
-    apus_sweep::Options {
+fn sweep(transports: Vec<Transport>, messages: u32, seed: u64) -> apus_sweep::SweepOptions {
+    apus_sweep::SweepOptions {
         preset: Preset::Shipped,
         longest: Some(u64::from(LONGEST)),
         loads: vec![LOAD],
@@ -147,12 +147,12 @@ fn sweep(transports: Vec<Transport>, messages: u32, seed: u64) -> apus_sweep::Op
         transports,
         messages: Some(messages),
         seeds: vec![seed],
-        ..apus_sweep::Options::default()
+        ..apus_sweep::SweepOptions::default()
     }
 }
 
 /// Returns the experiments of a plan.
-fn experiments(options: &apus_sweep::Options) -> Result<Vec<Experiment>, Error> {
+fn experiments(options: &apus_sweep::SweepOptions) -> Result<Vec<Experiment>, Error> {
     let wrong = |error: apus_sweep::OptionsError| Error::Option {
         option: "seconds",
         problem: error.problem,
@@ -202,7 +202,7 @@ fn scale(experiment: &Experiment) -> Scale {
 /// # Errors
 ///
 /// The failure of a simulation, if a transport has no result because of it.
-fn findings(options: &Options, messages: u32, found: Simulations) -> Result<Findings, Error> {
+fn findings(options: &DemoOptions, messages: u32, found: Simulations) -> Result<Findings, Error> {
     let Simulations { series, phases, failure } = found;
     let sweep = sweep(TRANSPORTS.to_vec(), messages, options.seed);
     let experiment = experiments(&sweep)?.remove(0);
@@ -264,7 +264,7 @@ fn findings(options: &Options, messages: u32, found: Simulations) -> Result<Find
     Ok(Findings { cards: slowdown::cards(&curves), ..findings })
 }
 
-fn settings(options: &Options, messages: u32, experiment: &Experiment) -> Map<String, Value> {
+fn settings(options: &DemoOptions, messages: u32, experiment: &Experiment) -> Map<String, Value> {
     let own = [
         ("workload", json!(experiment.workload.to_string())),
         ("load", json!(LOAD)),

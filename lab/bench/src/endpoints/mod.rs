@@ -19,7 +19,7 @@ mod phases;
 mod sides;
 mod threads;
 
-pub use options::Options;
+pub use options::EndpointsOptions;
 pub(crate) use sides::JOB;
 
 use serde_json::Value;
@@ -29,7 +29,7 @@ use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
 
-impl Experiment for Options {
+impl Experiment for EndpointsOptions {
     type Error = Error;
 
     fn run(&self) -> Result<Findings, Error> {
@@ -42,7 +42,7 @@ impl Experiment for Options {
 /// # Errors
 ///
 /// An option is out of range, or a side failed.
-pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
+pub fn run(options: &EndpointsOptions, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
 

@@ -26,7 +26,7 @@ use apus_testbed::error::{Error, require};
   apus-lab bench endpoints --count 10000 --runs 1 --json
   apus-lab bench endpoints --count 1 --shards 8 --seconds 10"
 )]
-pub struct Options {
+pub struct EndpointsOptions {
     /// Endpoints of the client: 1 to 60000. Each takes a few descriptors (`ulimit -n`)
     #[arg(long, value_name = "ENDPOINTS", default_value_t = 1000, allow_negative_numbers = true)]
     pub count: usize,
@@ -42,13 +42,13 @@ pub struct Options {
     pub repetition: Repetition,
 }
 
-impl Default for Options {
+impl Default for EndpointsOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Options {
+impl EndpointsOptions {
     /// Checks that each value is in its range.
     ///
     /// # Errors
@@ -74,19 +74,19 @@ mod tests {
 
     #[test]
     fn defaults_are_in_range() {
-        Options::default().check().unwrap();
+        EndpointsOptions::default().check().unwrap();
     }
 
     #[test]
     fn what_is_out_of_range_is_named_with_something_that_is_not() {
-        let good = Options::default;
+        let good = EndpointsOptions::default;
         let wrong = [
-            Options { count: 0, ..good() },
-            Options { count: 60_001, ..good() },
-            Options { shards: 0, ..good() },
-            Options { shards: 65, ..good() },
-            Options { size: 1_000_001, ..good() },
-            Options { repetition: Repetition { runs: 0, ..good().repetition }, ..good() },
+            EndpointsOptions { count: 0, ..good() },
+            EndpointsOptions { count: 60_001, ..good() },
+            EndpointsOptions { shards: 0, ..good() },
+            EndpointsOptions { shards: 65, ..good() },
+            EndpointsOptions { size: 1_000_001, ..good() },
+            EndpointsOptions { repetition: Repetition { runs: 0, ..good().repetition }, ..good() },
         ];
         let messages = wrong.map(|options| options.check().unwrap_err().to_string());
         insta::assert_snapshot!(messages.join("\n"), @r"

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::options::Options;
+use super::options::EndpointsOptions;
 use super::sides::JOB;
 use super::sides::{Clients, Details, Served};
 use apus_report::experiment::config;
@@ -24,10 +24,10 @@ const ROW: &str = "apus";
 const EACH: Duration = Duration::from_millis(10);
 
 /// Runs the experiment.
-pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
+pub(super) fn run(options: &EndpointsOptions, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let cores = Cores::choose();
-    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
+    let options = &EndpointsOptions { repetition: options.repetition.on(cores), ..options.clone() };
     let runs = options.repetition.runs;
     let repeater = Repeater::of(runs, Progress::of(runs));
     let mut sides = Vec::new();
@@ -48,7 +48,11 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
 }
 
 /// Returns the observations of both sides in one run.
-fn measure(options: &Options, host: &Spawner, cores: Cores) -> Result<(Clients, Served), Error> {
+fn measure(
+    options: &EndpointsOptions,
+    host: &Spawner,
+    cores: Cores,
+) -> Result<(Clients, Served), Error> {
     let pause = Duration::from_secs_f64(options.repetition.seconds);
     let task = |side: &str, core, server| Task {
         name: format!("{ROW} {side}"),
@@ -73,7 +77,7 @@ fn measure(options: &Options, host: &Spawner, cores: Cores) -> Result<(Clients, 
 }
 
 /// Returns the row of these runs.
-fn row(runs: &[(Clients, Served)], options: &Options) -> Row {
+fn row(runs: &[(Clients, Served)], options: &EndpointsOptions) -> Row {
     let count = options.count as f64;
     let shards = count * options.shards as f64;
     let micros = |times: Percentiles| times.p50 as f64 / 1e3;

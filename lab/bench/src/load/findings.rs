@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::contender::{Contender, Recoveries};
-use super::options::Options;
+use super::options::LoadOptions;
 use crate::loopback::{LoadPhase, LoadResult};
 use crate::slowdown::{self, Curve, OURS, Percentile};
 use apus_report::experiment::{config as repetition, name};
@@ -13,7 +13,7 @@ use apus_testbed::error::Error;
 
 /// Options, and values derived from them.
 pub(super) struct Setup<'a> {
-    pub(super) options: &'a Options,
+    pub(super) options: &'a LoadOptions,
     /// The contender that defines the full load, and its capacity.
     pub(super) base: (String, f64),
     pub(super) load: LoadPhase,

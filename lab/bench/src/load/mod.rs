@@ -22,14 +22,14 @@ mod phases;
 mod recovery;
 
 pub use crate::loopback::Burst;
-pub use options::{Options, Path};
+pub use options::{LoadOptions, Path};
 
 use apus_report::experiment::Experiment;
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::Spawner;
 
-impl Experiment for Options {
+impl Experiment for LoadOptions {
     type Error = Error;
 
     fn run(&self) -> Result<Findings, Error> {
@@ -42,6 +42,6 @@ impl Experiment for Options {
 /// # Errors
 ///
 /// An option is out of range, or a contender failed.
-pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
+pub fn run(options: &LoadOptions, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }

@@ -30,7 +30,7 @@ use apus_testbed::error::{Error, require};
   apus-lab bench load --burst 10x1s --load 0.4 --runs 3 --json
   apus-lab bench load --hold 60 --runs 1 --html hold.html"
 )]
-pub struct Options {
+pub struct LoadOptions {
     /// Sizes of the messages.
     #[command(flatten)]
     pub sizes: Sizes,
@@ -76,13 +76,13 @@ pub enum Path {
     Loopback,
 }
 
-impl Default for Options {
+impl Default for LoadOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Options {
+impl LoadOptions {
     /// Checks that each value is in its range, and that the workload exists.
     ///
     /// # Errors
@@ -121,23 +121,23 @@ mod tests {
 
     #[test]
     fn the_defaults_are_in_range() {
-        Options::default().check().unwrap();
+        LoadOptions::default().check().unwrap();
     }
 
     #[test]
     fn what_is_out_of_range_is_named_with_something_that_is_not() {
-        let good = Options::default;
-        let burst = |text: &str| Options { burst: Some(text.parse().unwrap()), ..good() };
+        let good = LoadOptions::default;
+        let burst = |text: &str| LoadOptions { burst: Some(text.parse().unwrap()), ..good() };
         let wrong = [
-            Options { sizes: Sizes { truncate: 0, ..good().sizes }, ..good() },
-            Options { load: 1.5, ..good() },
-            Options { rate: Some(f64::NAN), ..good() },
-            Options { outstanding: 0, ..good() },
-            Options { hold: Some(1), ..good() },
-            Options { stall: Some(Duration::from_secs(11)), ..good() },
+            LoadOptions { sizes: Sizes { truncate: 0, ..good().sizes }, ..good() },
+            LoadOptions { load: 1.5, ..good() },
+            LoadOptions { rate: Some(f64::NAN), ..good() },
+            LoadOptions { outstanding: 0, ..good() },
+            LoadOptions { hold: Some(1), ..good() },
+            LoadOptions { stall: Some(Duration::from_secs(11)), ..good() },
             burst("0.5x1s"),
             burst("10x0s"),
-            Options { repetition: Repetition { seconds: 0.0, ..good().repetition }, ..good() },
+            LoadOptions { repetition: Repetition { seconds: 0.0, ..good().repetition }, ..good() },
         ];
         let messages = wrong.map(|options| options.check().unwrap_err().to_string());
         insta::assert_snapshot!(messages.join("\n"), @r"

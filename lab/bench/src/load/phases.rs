@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::contender::Contender;
 use super::course::{self, Course};
 use super::findings::{Setup, findings};
-use super::options::{Options, Path};
+use super::options::{LoadOptions, Path};
 use crate::contenders::transport::Transport;
 use crate::loopback::{self, Bench, LoadPhase, Messages};
 use crate::options::check_only;
@@ -25,10 +25,10 @@ const MAX_CAPACITY: Duration = Duration::from_secs(1);
 const MIN_CAPACITY_RUNS: usize = 3;
 
 /// Runs all phases.
-pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
+pub(super) fn run(options: &LoadOptions, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let cores = Cores::choose();
-    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
+    let options = &LoadOptions { repetition: options.repetition.on(cores), ..options.clone() };
     let contenders = selected(options)?;
     let runs = options.repetition.runs;
     let capacity_runs = runs.max(MIN_CAPACITY_RUNS);
@@ -90,7 +90,7 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
 }
 
 /// Returns the participating contenders of the path.
-fn selected(options: &Options) -> Result<Vec<Box<dyn Transport>>, Error> {
+fn selected(options: &LoadOptions) -> Result<Vec<Box<dyn Transport>>, Error> {
     let Path::Loopback = options.path;
     let mut contenders = loopback::contenders();
     let names: Vec<String> = contenders.iter().map(|each| each.name()).collect();

@@ -18,7 +18,7 @@
 //!
 //! # Small and large
 //!
-//! A message of [`Options::LARGE`] bytes is large: [`Options::LARGE_OUTSTANDING`] of them are
+//! A message of [`LocalOptions::LARGE`] bytes is large: [`LocalOptions::LARGE_OUTSTANDING`] of them are
 //! outstanding, and their bytes count, so they get short replies, as in `bench throughput`. Smaller
 //! messages are echoed.
 
@@ -31,7 +31,7 @@ mod series;
 mod sides;
 mod tables;
 
-pub use options::Options;
+pub use options::LocalOptions;
 pub(crate) use sides::JOB;
 
 use serde_json::Value;
@@ -41,7 +41,7 @@ use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
 
-impl Experiment for Options {
+impl Experiment for LocalOptions {
     type Error = Error;
 
     fn run(&self) -> Result<Findings, Error> {
@@ -54,7 +54,7 @@ impl Experiment for Options {
 /// # Errors
 ///
 /// An option is invalid, or a contender failed.
-pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
+pub fn run(options: &LocalOptions, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
 

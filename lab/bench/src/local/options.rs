@@ -35,7 +35,7 @@ use apus_testbed::error::{Error, require};
   apus-lab bench local --size 1,100,4096,65536,1000000 --poll block
   apus-lab bench local --workers 8 --clients 16 --only apus-local,unix,tcp --json"
 )]
-pub struct Options {
+pub struct LocalOptions {
     /// Payload bytes of requests, with commas between them: 1 to 64000000 each
     #[arg(
         long = "size",
@@ -65,13 +65,13 @@ pub struct Options {
     pub repetition: Repetition,
 }
 
-impl Default for Options {
+impl Default for LocalOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Options {
+impl LocalOptions {
     /// Minimum length of a large message. Chosen by us: the maximum that one call reads from a
     /// stream.
     pub const LARGE: usize = 64 << 10;
@@ -168,22 +168,22 @@ mod tests {
 
     #[test]
     fn defaults_are_in_range() {
-        Options::default().check().unwrap();
+        LocalOptions::default().check().unwrap();
     }
 
     #[test]
     fn what_is_out_of_range_is_named_with_something_that_is_not() {
-        let good = Options::default;
+        let good = LocalOptions::default;
         let wrong = [
-            Options { sizes: vec![100, 0], ..good() },
-            Options { sizes: vec![Plan::LARGEST + 1], ..good() },
-            Options { sizes: vec![], ..good() },
-            Options { sizes: vec![7, 100, 7], ..good() },
-            Options { outstanding: 0, ..good() },
-            Options { workers: Some(1025), ..good() },
-            Options { clients: Some(0), ..good() },
-            Options { repetition: Repetition { seconds: 0.0, ..good().repetition }, ..good() },
-            Options { repetition: Repetition { runs: 0, ..good().repetition }, ..good() },
+            LocalOptions { sizes: vec![100, 0], ..good() },
+            LocalOptions { sizes: vec![Plan::LARGEST + 1], ..good() },
+            LocalOptions { sizes: vec![], ..good() },
+            LocalOptions { sizes: vec![7, 100, 7], ..good() },
+            LocalOptions { outstanding: 0, ..good() },
+            LocalOptions { workers: Some(1025), ..good() },
+            LocalOptions { clients: Some(0), ..good() },
+            LocalOptions { repetition: Repetition { seconds: 0.0, ..good().repetition }, ..good() },
+            LocalOptions { repetition: Repetition { runs: 0, ..good().repetition }, ..good() },
         ];
         let messages = wrong.map(|options| options.check().unwrap_err().to_string());
         insta::assert_snapshot!(messages.join("\n"), @r"
@@ -201,18 +201,18 @@ mod tests {
 
     #[test]
     fn numbers_double_up_to_the_last_one() {
-        assert_eq!(Options::counts(None), [0; 0]);
-        assert_eq!(Options::counts(Some(1)), [1]);
-        assert_eq!(Options::counts(Some(2)), [1, 2]);
-        assert_eq!(Options::counts(Some(7)), [1, 2, 4, 7]);
-        assert_eq!(Options::counts(Some(8)), [1, 2, 4, 8]);
+        assert_eq!(LocalOptions::counts(None), [0; 0]);
+        assert_eq!(LocalOptions::counts(Some(1)), [1]);
+        assert_eq!(LocalOptions::counts(Some(2)), [1, 2]);
+        assert_eq!(LocalOptions::counts(Some(7)), [1, 2, 4, 7]);
+        assert_eq!(LocalOptions::counts(Some(8)), [1, 2, 4, 8]);
     }
 
     #[test]
     fn fewer_large_messages_are_under_way() {
-        let options = Options::default();
+        let options = LocalOptions::default();
         assert_eq!([options.many(65_535), options.many(65_536)], [64, 8]);
-        let few = Options { outstanding: 4, ..options };
+        let few = LocalOptions { outstanding: 4, ..options };
         assert_eq!([few.many(100), few.many(500_000)], [4, 4]);
     }
 }

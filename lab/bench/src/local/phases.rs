@@ -6,7 +6,7 @@ use apus::PollMode;
 use serde_json::{Value, json};
 
 use super::entrant::Entrant;
-use super::options::Options;
+use super::options::LocalOptions;
 use super::report;
 use super::series::{Figures, Observed, Run};
 use super::sides::JOB;
@@ -28,19 +28,19 @@ const LEAD: Duration = Duration::from_millis(50);
 /// The experiment on a host.
 struct Bench<'a> {
     host: &'a Spawner,
-    options: &'a Options,
+    options: &'a LocalOptions,
     entrants: Vec<Entrant>,
     repeater: Repeater,
 }
 
 /// Runs all phases.
-pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
+pub(super) fn run(options: &LocalOptions, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let cores = Cores::choose();
-    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
+    let options = &LocalOptions { repetition: options.repetition.on(cores), ..options.clone() };
     let mut notes = Vec::new();
     let entrants = selected(options, &mut notes)?;
-    let [workers, clients] = [options.workers, options.clients].map(Options::counts);
+    let [workers, clients] = [options.workers, options.clients].map(LocalOptions::counts);
     let each = options.sizes.len() + workers.len() + clients.len();
     let phases = options.repetition.runs * entrants.len() * each;
     let repeater = Repeater::of(phases, Progress::of(phases));
@@ -57,7 +57,7 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
 }
 
 /// Returns the selected contenders that can take part with at least one size.
-fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, Error> {
+fn selected(options: &LocalOptions, notes: &mut Vec<String>) -> Result<Vec<Entrant>, Error> {
     check_only(&options.only, &Entrant::names())?;
     let mut entrants = Vec::new();
     for entrant in Entrant::ALL.into_iter().filter(|entrant| entrant.is_selected(&options.only)) {
@@ -72,7 +72,7 @@ fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, 
 }
 
 /// Returns the reason why it cannot take part with messages of that size, if any.
-fn sits_out(entrant: Entrant, size: usize, options: &Options) -> Option<String> {
+fn sits_out(entrant: Entrant, size: usize, options: &LocalOptions) -> Option<String> {
     entrant.contender(Calls::OneByOne).exclusion(&options.plan(size, 1, options.repetition.poll))
 }
 
@@ -142,7 +142,7 @@ impl Bench<'_> {
 
     /// Measures one client and one server: one message at a time, then many.
     fn at_size(&self, entrant: Entrant, size: usize) -> Result<Figures, Error> {
-        let large = Options::is_large(size);
+        let large = LocalOptions::is_large(size);
         let poll = self.options.repetition.poll;
         let plan = self.options.plan(size, 1, poll);
         let one = self.pairs(entrant, Calls::OneByOne, &plan, 1)?;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::entrant::{Entrant, KINDS, UNIX};
-use super::options::Options;
+use super::options::LocalOptions;
 use super::series::{Line, Measurements, Run, Values, is_time, lines, spread};
 use super::tables::tables;
 use apus_measure::exchange::Calls;
@@ -20,7 +20,7 @@ const COMPARED: [(&str, &str); 4] =
 
 /// Puts the result together.
 pub(super) fn findings(
-    options: &Options,
+    options: &LocalOptions,
     entrants: &[Entrant],
     counts: (&[usize], &[usize]),
     runs: &[Run],

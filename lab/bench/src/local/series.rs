@@ -1,7 +1,7 @@
 //! Series: the figures of contenders over sizes, numbers of workers and clients, and runs.
 
 use super::entrant::{Entrant, KINDS, UNIX};
-use super::options::Options;
+use super::options::LocalOptions;
 use apus_measure::plan::Side;
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
@@ -116,7 +116,7 @@ pub(super) fn spread(values: &[(usize, f64)]) -> Spread {
 
 /// All measurements, as rows, ratios and tables read them.
 pub(super) struct Measurements<'a> {
-    pub(super) options: &'a Options,
+    pub(super) options: &'a LocalOptions,
     pub(super) lines: Vec<Line>,
     /// Numbers of workers and of clients.
     pub(super) counts: (&'a [usize], &'a [usize]),
@@ -167,7 +167,7 @@ impl Measurements<'_> {
     /// Returns the index of the largest size, if it is large.
     fn largest(&self) -> Option<usize> {
         let sizes = self.options.sizes.iter().enumerate();
-        let large = sizes.filter(|(_, size)| Options::is_large(**size));
+        let large = sizes.filter(|(_, size)| LocalOptions::is_large(**size));
         large.max_by_key(|(_, size)| **size).map(|(index, _)| index)
     }
 }

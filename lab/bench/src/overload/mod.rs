@@ -17,7 +17,7 @@ mod phases;
 mod report;
 mod sides;
 
-pub use options::Options;
+pub use options::OverloadOptions;
 pub(crate) use sides::JOB;
 
 use serde_json::Value;
@@ -27,7 +27,7 @@ use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
 
-impl Experiment for Options {
+impl Experiment for OverloadOptions {
     type Error = Error;
 
     fn run(&self) -> Result<Findings, Error> {
@@ -40,7 +40,7 @@ impl Experiment for Options {
 /// # Errors
 ///
 /// An option is out of range, or a contender failed.
-pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
+pub fn run(options: &OverloadOptions, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
 

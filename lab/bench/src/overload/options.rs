@@ -29,7 +29,7 @@ use apus_testbed::error::{Error, require};
   apus-lab bench overload --cost 100 --loads 0.75,1,2,4 --json
   apus-lab bench overload --threads 2 --patience 10"
 )]
-pub struct Options {
+pub struct OverloadOptions {
     /// Payload bytes of a request and of its reply: 1 to 64000000
     #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
     pub size: usize,
@@ -69,13 +69,13 @@ pub struct Options {
     pub repetition: Repetition,
 }
 
-impl Default for Options {
+impl Default for OverloadOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Options {
+impl OverloadOptions {
     /// Reference load for tails under overload: busy, but below capacity.
     pub(super) const BUSY: f64 = 0.75;
 
@@ -117,23 +117,26 @@ mod tests {
 
     #[test]
     fn defaults_are_in_range() {
-        Options::default().check().unwrap();
+        OverloadOptions::default().check().unwrap();
     }
 
     #[test]
     fn what_is_out_of_range_is_named_with_something_that_is_not() {
-        let good = Options::default;
+        let good = OverloadOptions::default;
         let wrong = [
-            Options { size: 0, ..good() },
-            Options { cost_us: 0.0, ..good() },
-            Options { cost_us: f64::NAN, ..good() },
-            Options { threads: 65, ..good() },
-            Options { patience_ms: 0.5, ..good() },
-            Options { loads: vec![], ..good() },
-            Options { loads: vec![1.0, 1.0], ..good() },
-            Options { loads: vec![0.0, 1.0], ..good() },
-            Options { repetition: Repetition { seconds: 0.0, ..good().repetition }, ..good() },
-            Options { repetition: Repetition { runs: 0, ..good().repetition }, ..good() },
+            OverloadOptions { size: 0, ..good() },
+            OverloadOptions { cost_us: 0.0, ..good() },
+            OverloadOptions { cost_us: f64::NAN, ..good() },
+            OverloadOptions { threads: 65, ..good() },
+            OverloadOptions { patience_ms: 0.5, ..good() },
+            OverloadOptions { loads: vec![], ..good() },
+            OverloadOptions { loads: vec![1.0, 1.0], ..good() },
+            OverloadOptions { loads: vec![0.0, 1.0], ..good() },
+            OverloadOptions {
+                repetition: Repetition { seconds: 0.0, ..good().repetition },
+                ..good()
+            },
+            OverloadOptions { repetition: Repetition { runs: 0, ..good().repetition }, ..good() },
         ];
         let names = wrong.map(|options| match options.check().unwrap_err() {
             Error::Option { option, .. } => option,

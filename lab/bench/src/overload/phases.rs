@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::options::Options;
+use super::options::OverloadOptions;
 use super::report::{self, AtLoad, Paused, Run};
 use super::sides::{ClientSide, Details, Phase, Served, Side};
 use super::sides::{JOB, contenders};
@@ -32,17 +32,17 @@ const PAUSES: usize = 3;
 struct Bench<'a> {
     host: &'a Spawner,
     cores: Cores,
-    options: &'a Options,
+    options: &'a OverloadOptions,
     work: Work,
     contenders: [Box<dyn Transport>; 2],
     repeater: Repeater,
 }
 
 /// Runs all phases.
-pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
+pub(super) fn run(options: &OverloadOptions, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let cores = Cores::choose();
-    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
+    let options = &OverloadOptions { repetition: options.repetition.on(cores), ..options.clone() };
     let contenders = contenders(options.threads);
     let phases = options.repetition.runs * (1 + contenders.len() * (1 + options.loads.len()));
     let bench = Bench {
@@ -128,7 +128,7 @@ impl Bench<'_> {
         phase: Phase,
         duration: Duration,
     ) -> Result<(T, Served), Error> {
-        let Options { threads, size, ref repetition, .. } = *self.options;
+        let OverloadOptions { threads, size, ref repetition, .. } = *self.options;
         let task = |name: &str, core, side| Task {
             name: format!("{} {name}", self.contenders[contender].name()),
             core,

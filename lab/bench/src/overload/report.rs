@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::options::Options;
+use super::options::OverloadOptions;
 use super::sides::{LoadResult, Served};
 use crate::contenders::transport::Transport;
 use apus_report::chart::{Axis, Heading, Line, Plot, Point, Scale, Stroke, short_number};
@@ -77,7 +77,7 @@ impl AtLoad {
 
 /// Puts the result together.
 pub(super) fn outcome(
-    options: &Options,
+    options: &OverloadOptions,
     contenders: &[Box<dyn Transport>],
     runs: &[Run],
 ) -> Outcome {
@@ -127,7 +127,7 @@ fn prefix(contender: usize, transport: &dyn Transport) -> String {
     if contender == 0 { String::new() } else { format!("{} ", transport.name()) }
 }
 
-fn load_row(name: &str, options: &Options, runs: &[&AtLoad]) -> Row {
+fn load_row(name: &str, options: &OverloadOptions, runs: &[&AtLoad]) -> Row {
     let latency = |percentile| {
         let values: Vec<f64> = runs.iter().filter_map(|run| run.latency_us(percentile)).collect();
         (!values.is_empty()).then(|| Figure::Spread(Spread::over(&values)))
@@ -155,7 +155,7 @@ fn counters(runs: &[&AtLoad]) -> Option<Figure> {
 }
 
 /// Returns the share of the server's threads' time that was spent on requests that were answered.
-fn application_share(options: &Options, at: &AtLoad) -> f64 {
+fn application_share(options: &OverloadOptions, at: &AtLoad) -> f64 {
     let worked = at.result.answered as f64 * options.cost_us / 1e6;
     worked / options.repetition.seconds / options.threads as f64
 }
@@ -174,7 +174,7 @@ fn idle_row<'a>(name: &str, runs: impl Iterator<Item = &'a Paused>) -> Option<Ro
 }
 
 /// Returns a note with the number of runs in which no request was answered, if there were any.
-fn unanswered(name: &str, options: &Options, runs: &[&AtLoad]) -> Option<String> {
+fn unanswered(name: &str, options: &OverloadOptions, runs: &[&AtLoad]) -> Option<String> {
     let silent = runs.iter().filter(|run| run.result.answered == 0).count();
     let (count, patience) = (runs.len(), options.patience_ms);
     (silent > 0).then(|| {
@@ -260,13 +260,13 @@ fn against_load(outcome: &Outcome, heading: Heading<'_>, figure: &str, y: (&str,
 /// Ratios of goodput and tail at the highest load to the best goodput and the tail of a busy
 /// server.
 fn ratios<'a>(
-    options: &Options,
+    options: &OverloadOptions,
     contenders: &[Box<dyn Transport>],
     runs: &'a [Run],
 ) -> Vec<(String, Ratio)> {
     let last = options.loads.len() - 1;
     let most = options.loads[last];
-    let busy = options.loads.iter().position(|load| *load == Options::BUSY);
+    let busy = options.loads.iter().position(|load| *load == OverloadOptions::BUSY);
     let mut ratios = Vec::new();
     let mut compare = |name: String, dividend: Vec<(usize, f64)>, divisor: Vec<(usize, f64)>| {
         ratios.extend(Ratio::paired(&dividend, &divisor).map(|ratio| (name, ratio)));
@@ -289,7 +289,7 @@ fn ratios<'a>(
                 at(load).map(|(run, at)| Some((run, at.p99_us()?))).collect()
             };
             if let Some((most_tails, busy_tails)) = tails(last).zip(tails(busy)) {
-                let name = format!("{prefix}p99 {most}x/{}x", Options::BUSY);
+                let name = format!("{prefix}p99 {most}x/{}x", OverloadOptions::BUSY);
                 compare(name, most_tails, busy_tails);
             }
         }
@@ -313,9 +313,14 @@ mod tests {
     use crate::overload::sides::contenders;
 
     /// Runs of 1 s, at 0.75 times the capacity of 1,000 requests a second and at four times.
-    fn options() -> Options {
-        let repetition = Repetition { seconds: 1.0, ..Options::default().repetition };
-        Options { loads: vec![0.75, 4.0], cost_us: 500.0, repetition, ..Options::default() }
+    fn options() -> OverloadOptions {
+        let repetition = Repetition { seconds: 1.0, ..OverloadOptions::default().repetition };
+        OverloadOptions {
+            loads: vec![0.75, 4.0],
+            cost_us: 500.0,
+            repetition,
+            ..OverloadOptions::default()
+        }
     }
 
     fn at(rate: f64, answered: u64, refused: u64, p99_us: u64) -> AtLoad {

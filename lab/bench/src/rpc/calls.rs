@@ -2,8 +2,8 @@
 
 use crate::contender::Contender;
 use crate::error::Error;
-use crate::options::Options;
-use crate::server::Server;
+use crate::options::RpcOptions;
+use crate::server::ServerProcess;
 use crate::sides::{Measured, measure};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
@@ -28,7 +28,7 @@ struct Figures {
 }
 
 /// Measures all contenders, interleaved.
-pub(crate) async fn run(options: &Options) -> Result<Findings, Error> {
+pub(crate) async fn run(options: &RpcOptions) -> Result<Findings, Error> {
     let chosen =
         |contender: &Contender| options.only.is_empty() || options.only.contains(contender);
     let contenders: Vec<Contender> = Contender::ALL.into_iter().filter(chosen).collect();
@@ -38,7 +38,7 @@ pub(crate) async fn run(options: &Options) -> Result<Findings, Error> {
         for contender in &contenders {
             progress.step(contender.name());
             let arguments = ["serve".to_owned(), contender.name().to_owned()];
-            let server = Server::start(&arguments).await?;
+            let server = ServerProcess::start(&arguments).await?;
             let measured = measure(*contender, server.address, options).await;
             server.end().await?;
             let Measured { latencies, per_second } =
@@ -56,7 +56,7 @@ pub(crate) async fn run(options: &Options) -> Result<Findings, Error> {
     Ok(findings(options, &contenders, &figures))
 }
 
-fn findings(options: &Options, contenders: &[Contender], figures: &[Figures]) -> Findings {
+fn findings(options: &RpcOptions, contenders: &[Contender], figures: &[Figures]) -> Findings {
     let of = |contender: Contender, value: fn(&Figures) -> f64| -> Vec<(usize, f64)> {
         let own = figures.iter().filter(|figures| figures.contender == contender);
         own.map(|figures| (figures.run, value(figures))).collect()

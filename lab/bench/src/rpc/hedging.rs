@@ -1,8 +1,8 @@
 //! The experiment `rpc-hedging`: two servers that stall at random, called without and with hedging.
 
 use crate::error::Error;
-use crate::options::Options;
-use crate::server::{Server, announce, until_the_end};
+use crate::options::RpcOptions;
+use crate::server::{ServerProcess, announce, until_the_end};
 use crate::sides::client;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
@@ -80,7 +80,7 @@ struct Figures {
 }
 
 /// Measures both, interleaved.
-pub(crate) async fn run(options: &Options) -> Result<Findings, Error> {
+pub(crate) async fn run(options: &RpcOptions) -> Result<Findings, Error> {
     let progress = Progress::of(options.runs * 2);
     let (mut plain, mut hedged) = (Vec::new(), Vec::new());
     for run in 0..options.runs {
@@ -122,7 +122,7 @@ fn row(name: &str, runs: &[Figures]) -> Row {
 }
 
 async fn measure<S: Service + 'static>(
-    options: &Options,
+    options: &RpcOptions,
     run: usize,
     around: impl Fn(Balance) -> S,
 ) -> Result<Figures, Error> {
@@ -130,7 +130,7 @@ async fn measure<S: Service + 'static>(
     for server in 0..2_u64 {
         let seed = options.seed + 2 * run as u64 + server;
         let arguments = ["serve-stalling".to_owned(), seed.to_string(), options.stalls.to_string()];
-        servers.push(Server::start(&arguments).await?);
+        servers.push(ServerProcess::start(&arguments).await?);
     }
     let addresses = servers.iter().map(|server| server.address);
     let balance = Balance::new(client().await?, names::list(addresses));

@@ -30,11 +30,11 @@ mod sides;
 
 use clap::Parser;
 use error::Error;
-use options::{Command, Options};
+use options::{RpcCommand, RpcOptions};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = RpcOptions::parse();
     if let Err(message) = options.check() {
         eprintln!("error: {message}");
         return ExitCode::from(2);
@@ -43,8 +43,8 @@ fn main() -> ExitCode {
     let done = runtime.map_err(Error::from).and_then(|runtime| {
         runtime.block_on(async {
             match &options.command {
-                Some(Command::Serve { contender }) => sides::serve(*contender).await,
-                Some(Command::ServeStalling { seed, percent }) => {
+                Some(RpcCommand::Serve { contender }) => sides::serve(*contender).await,
+                Some(RpcCommand::ServeStalling { seed, percent }) => {
                     hedging::serve(*seed, *percent).await
                 }
                 None if options.hedging => options.show(&hedging::run(&options).await?),

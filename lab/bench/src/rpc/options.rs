@@ -28,7 +28,7 @@ use std::time::Duration;
   apus-lab bench rpc --only tonic-apus,tonic-http2 --seconds 3
   apus-lab bench rpc --hedging --json"
 )]
-pub(crate) struct Options {
+pub(crate) struct RpcOptions {
     /// Payload bytes of requests and responses: 0 to 1000000
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
     pub(crate) size: usize,
@@ -63,12 +63,12 @@ pub(crate) struct Options {
     pub(crate) html: Option<PathBuf>,
     #[command(subcommand)]
     #[serde(skip)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<RpcCommand>,
 }
 
 /// What a server's process does.
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum RpcCommand {
     /// One side of a measurement
     #[command(hide = true)]
     Serve {
@@ -85,7 +85,7 @@ pub(crate) enum Command {
     },
 }
 
-impl Options {
+impl RpcOptions {
     /// Checks that each value is in its range; the error names the first invalid value and a valid
     /// one.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
@@ -132,7 +132,7 @@ mod tests {
     fn defaults_are_in_range_and_what_is_not_is_named() {
         let parse = |arguments: &[&str]| {
             let command = ["apus-bench-rpc"].into_iter().chain(arguments.iter().copied());
-            Options::try_parse_from(command).unwrap()
+            RpcOptions::try_parse_from(command).unwrap()
         };
         parse(&[]).check().unwrap();
         for (name, value) in [

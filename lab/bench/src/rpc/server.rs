@@ -8,13 +8,13 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 /// Handle of the server's process in the client's process. Dropping it kills a running server.
-pub(crate) struct Server {
+pub(crate) struct ServerProcess {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     pub(crate) address: SocketAddr,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts this program with these arguments.
     pub(crate) async fn start(arguments: &[String]) -> Result<Self, Error> {
         let mut child = Command::new(std::env::current_exe()?)

@@ -6,7 +6,7 @@ use crate::echo::echo_client::EchoClient;
 use crate::echo::echo_server::{Echo, EchoServer};
 use crate::error::Error;
 use crate::load::{many, one_at_a_time};
-use crate::options::Options;
+use crate::options::RpcOptions;
 use crate::server::{announce, until_the_end};
 use apus_report::stats::Latencies;
 use apus_rpc::apus::tokio::Endpoint;
@@ -141,7 +141,7 @@ pub(crate) struct Measured {
 pub(crate) async fn measure(
     contender: Contender,
     to: SocketAddr,
-    options: &Options,
+    options: &RpcOptions,
 ) -> Result<Measured, Error> {
     let data = Bytes::from(vec![7; options.size]);
     let size = data.len();
@@ -190,7 +190,7 @@ pub(crate) async fn measure(
     }
 }
 
-async fn run<F>(options: &Options, call: F) -> Result<Measured, Error>
+async fn run<F>(options: &RpcOptions, call: F) -> Result<Measured, Error>
 where
     F: AsyncFn() -> Result<(), Error> + 'static,
 {

@@ -1,6 +1,6 @@
 //! `apus-lab bench rtt`, `throughput`, `rate` and `handoff`: contenders measured in turns.
 
-use apus_bench::contest::{Contest, Options};
+use apus_bench::contest::{Contest, ContestOptions};
 use apus_measure::process::Spawner;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -21,7 +21,7 @@ pub(super) struct ContestArguments {
 #[derive(Debug, Args)]
 struct Declared {
     #[command(flatten)]
-    options: Options,
+    options: ContestOptions,
     /// Driver that carries the packets of apus; the other contenders are unchanged
     #[arg(long, value_name = "DRIVER", value_enum, default_value_t = Driver::Udp)]
     driver: Driver,

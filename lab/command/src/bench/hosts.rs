@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-use apus_bench::cluster::{Options, Venue};
+use apus_bench::cluster::{ClusterOptions, Venue};
 use apus_testbed::launch::{Launch, Ranks, Role, Ssh, hosts};
 use clap::{Args, ValueEnum};
 
@@ -58,7 +58,7 @@ impl Hosts {
 
     /// Checks, before starting any process, that these arguments are consistent and that the
     /// options can be measured on these hosts.
-    pub(super) fn check(&self, options: &Options) -> Result<(), Failure> {
+    pub(super) fn check(&self, options: &ClusterOptions) -> Result<(), Failure> {
         let only_ssh = |argument: &str, given: bool| {
             let problem = "it is for --launch ssh only";
             if given && self.launch != How::Ssh { Err(wrong(argument, problem)) } else { Ok(()) }
@@ -75,7 +75,7 @@ impl Hosts {
     pub(super) fn venue(
         &self,
         nodes: Option<usize>,
-        options: &mut Options,
+        options: &mut ClusterOptions,
     ) -> Result<Venue, Failure> {
         let launch = match self.launch {
             How::Local => return Ok(Venue::fabric()?),

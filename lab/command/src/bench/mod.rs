@@ -40,19 +40,19 @@ use apus_command_line::failure::Failure;
 )]
 pub(crate) struct BenchArguments {
     #[command(subcommand)]
-    command: Command,
+    command: BenchCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum BenchCommand {
     Rtt(contest::ContestArguments),
     Throughput(contest::ContestArguments),
     Rate(contest::ContestArguments),
     Handoff(contest::ContestArguments),
-    Local(Experiment<local::Options>),
-    Endpoints(Experiment<endpoints::Options>),
-    Overload(Experiment<overload::Options>),
-    Load(Box<Experiment<load::Options>>),
+    Local(Experiment<local::LocalOptions>),
+    Endpoints(Experiment<endpoints::EndpointsOptions>),
+    Overload(Experiment<overload::OverloadOptions>),
+    Load(Box<Experiment<load::LoadOptions>>),
     Cluster(Box<cluster::ClusterArguments>),
     Sweep(Box<sweep::SweepArguments>),
     Rpc(rpc::RpcArguments),
@@ -61,17 +61,17 @@ enum Command {
 /// Runs an experiment and shows its findings.
 pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Rtt(arguments) => arguments.run(&RTT),
-        Command::Throughput(arguments) => arguments.run(&THROUGHPUT),
-        Command::Rate(arguments) => arguments.run(&RATE),
-        Command::Handoff(arguments) => arguments.run(&HANDOFF),
-        Command::Local(experiment) => experiment.run(),
-        Command::Endpoints(experiment) => experiment.run(),
-        Command::Overload(experiment) => experiment.run(),
-        Command::Load(experiment) => experiment.run(),
-        Command::Cluster(arguments) => cluster::run(arguments),
-        Command::Sweep(arguments) => sweep::run(arguments),
-        Command::Rpc(arguments) => rpc::run(arguments),
+        BenchCommand::Rtt(arguments) => arguments.run(&RTT),
+        BenchCommand::Throughput(arguments) => arguments.run(&THROUGHPUT),
+        BenchCommand::Rate(arguments) => arguments.run(&RATE),
+        BenchCommand::Handoff(arguments) => arguments.run(&HANDOFF),
+        BenchCommand::Local(experiment) => experiment.run(),
+        BenchCommand::Endpoints(experiment) => experiment.run(),
+        BenchCommand::Overload(experiment) => experiment.run(),
+        BenchCommand::Load(experiment) => experiment.run(),
+        BenchCommand::Cluster(arguments) => cluster::run(arguments),
+        BenchCommand::Sweep(arguments) => sweep::run(arguments),
+        BenchCommand::Rpc(arguments) => rpc::run(arguments),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use apus_bench::cluster::{Options, Setting};
+use apus_bench::cluster::{ClusterOptions, Setting};
 use clap::Args;
 
 use super::hosts::Hosts;
@@ -14,7 +14,7 @@ use apus_command_line::failure::Failure;
 #[derive(Debug, Args)]
 pub(super) struct ClusterNetwork {
     #[command(flatten)]
-    options: Options,
+    options: ClusterOptions,
     /// Hosts, each of them client and server: 2 to 128 [default: 8, or all hosts of --launch ssh
     /// and env]
     #[arg(long, value_name = "HOSTS", allow_negative_numbers = true)]
@@ -37,7 +37,7 @@ impl ClusterNetwork {
     /// # Errors
     ///
     /// A value is out of range, or cannot be measured on these hosts.
-    pub(super) fn options(&self, settings: &[Setting]) -> Result<Options, Failure> {
+    pub(super) fn options(&self, settings: &[Setting]) -> Result<ClusterOptions, Failure> {
         let mut options = self.options.clone();
         let nodes = self.nodes.unwrap_or(options.fabric.nodes);
         // `--link` replaces the rate.

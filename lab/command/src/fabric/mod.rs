@@ -31,11 +31,11 @@ use apus_command_line::failure::Failure;
 )]
 pub(crate) struct FabricArguments {
     #[command(subcommand)]
-    command: Command,
+    command: FabricCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum FabricCommand {
     Up(up::UpArguments),
     Down(down::DownArguments),
     Exec(exec::ExecArguments),
@@ -45,9 +45,9 @@ enum Command {
 /// Builds or removes a fabric, runs a program in it, or shows its traffic.
 pub(crate) fn run(arguments: &FabricArguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Up(arguments) => up::run(arguments),
-        Command::Down(arguments) => down::run(arguments),
-        Command::Exec(arguments) => exec::run(arguments),
-        Command::Show(arguments) => show::run(arguments),
+        FabricCommand::Up(arguments) => up::run(arguments),
+        FabricCommand::Down(arguments) => down::run(arguments),
+        FabricCommand::Exec(arguments) => exec::run(arguments),
+        FabricCommand::Show(arguments) => show::run(arguments),
     }
 }

@@ -24,19 +24,19 @@ use clap::{Args, Subcommand};
 )]
 pub(crate) struct FsArguments {
     #[command(subcommand)]
-    command: Command,
+    command: FsCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Bench(Experiment<bench::Options>),
+enum FsCommand {
+    Bench(Experiment<bench::BenchOptions>),
     Check(check::CheckArguments),
 }
 
 /// Measures or checks.
 pub(crate) fn run(arguments: &FsArguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Bench(experiment) => experiment.run(),
-        Command::Check(arguments) => check::run(arguments),
+        FsCommand::Bench(experiment) => experiment.run(),
+        FsCommand::Check(arguments) => check::run(arguments),
     }
 }

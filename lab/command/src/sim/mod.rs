@@ -24,11 +24,11 @@ use apus_command_line::failure::Failure;
 )]
 pub(crate) struct SimArguments {
     #[command(subcommand)]
-    command: Command,
+    command: SimCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum SimCommand {
     Run(Box<run::RunArguments>),
     Merge(merge::MergeArguments),
     Check(check::CheckArguments),
@@ -37,8 +37,8 @@ enum Command {
 /// Executes the subcommand.
 pub(crate) fn run(arguments: &SimArguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Run(arguments) => run::run(arguments),
-        Command::Merge(arguments) => merge::run(arguments),
-        Command::Check(arguments) => check::run(arguments),
+        SimCommand::Run(arguments) => run::run(arguments),
+        SimCommand::Merge(arguments) => merge::run(arguments),
+        SimCommand::Check(arguments) => check::run(arguments),
     }
 }

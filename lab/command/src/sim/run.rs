@@ -9,7 +9,8 @@ use std::time::Instant;
 use apus_report::progress::Progress;
 use apus_sweep::report::findings;
 use apus_sweep::{
-    Choice, Done, Lines, Options, OptionsError, Plan, Point, Record, Shard, Status, execute,
+    Choice, Done, Lines, OptionsError, Plan, PlanPoint, PointRecord, Shard, Status, SweepOptions,
+    execute,
 };
 use clap::Args;
 
@@ -20,7 +21,7 @@ use apus_command_line::failure::Failure;
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     #[command(flatten)]
-    options: Options,
+    options: SweepOptions,
     /// Threads: points run at the same time and, if there are fewer points than threads, each in
     /// several of them [default: the number of processors]. The results are the same
     #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     };
     let jobs = jobs(arguments)?;
     let results = arguments.results.open()?;
-    let points: Vec<&Point> = plan
+    let points: Vec<&PlanPoint> = plan
         .points
         .iter()
         .filter(|point| shard.contains(point.index))
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let mut done = simulate(&plan, &points, jobs, arguments.quiet, &mut lines)?;
     done.sort_by_key(|done| done.record.index);
     let ran = || done.iter().map(|done| done.record.clone());
-    let records: Vec<Record> = match &lines {
+    let records: Vec<PointRecord> = match &lines {
         None => ran().collect(),
         Some(lines) => lines.records().cloned().collect(),
     };
@@ -82,7 +83,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
 /// Runs the points, and saves each as soon as it completes.
 fn simulate(
     plan: &Plan,
-    points: &[&Point],
+    points: &[&PlanPoint],
     jobs: usize,
     quiet: bool,
     lines: &mut Option<Lines>,

@@ -7,7 +7,7 @@ use apus_report::stats::Spread;
 use serde_json::json;
 
 use super::measured::Measured;
-use super::options::Options;
+use super::options::BenchOptions;
 use super::stage::Sample;
 use super::works::Work;
 
@@ -17,7 +17,7 @@ const LEAD: &str = "Each work is done by each file system in turn; the directori
                     that write end when everything is at the server. Seconds depend on the machine, calls do not.";
 
 /// Returns the result, for people and machines.
-pub(super) fn found(options: &Options, measured: &[Measured], notes: Vec<String>) -> Findings {
+pub(super) fn found(options: &BenchOptions, measured: &[Measured], notes: Vec<String>) -> Findings {
     let mut outcome = Outcome::new("fs bench", config(options));
     outcome.rows = measured.iter().map(row).collect();
     outcome.ratios = measured.iter().filter_map(|each| ratio(each, measured)).collect();
@@ -158,7 +158,7 @@ mod tests {
             measured(2.3, "apus", &[], None),
             measured(2.3, "sshfs", &[4.0], None),
         ];
-        let findings = found(&Options::default(), &all, vec!["a note".to_owned()]);
+        let findings = found(&BenchOptions::default(), &all, vec!["a note".to_owned()]);
         let json: serde_json::Value = serde_json::from_str(&findings.outcome.json()).unwrap();
         assert_eq!(json["experiment"], "fs bench");
         let row = &json["rows"][1];

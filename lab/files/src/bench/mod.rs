@@ -41,4 +41,4 @@ mod works;
 mod workspace;
 
 pub use apus_report::findings::Findings;
-pub use options::{GivenPeer, Options};
+pub use options::{BenchOptions, GivenPeer};

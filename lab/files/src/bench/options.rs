@@ -31,7 +31,7 @@ pub(super) const PEERS: [&str; 3] = ["apus", "local", "sshfs"];
   apus-lab fs bench --rtt 2.3 --runs 5
   apus-lab fs bench --only apus --work sync-500,untar-443,find-443 --json
   apus-lab fs bench --peer nfs=/mnt/nfs --peer gluster=/mnt/gluster --html files.html")]
-pub struct Options {
+pub struct BenchOptions {
     /// Number of times everything is repeated, 1 to 1000; results are the median over the runs, the
     /// least and the greatest
     #[arg(long, value_name = "RUNS", default_value_t = 3, allow_negative_numbers = true)]
@@ -98,13 +98,13 @@ impl Serialize for GivenPeer {
     }
 }
 
-impl Default for Options {
+impl Default for BenchOptions {
     fn default() -> Self {
         defaults()
     }
 }
 
-impl Options {
+impl BenchOptions {
     /// Checks that everything can be measured.
     pub(super) fn check(&self) -> Result<(), Error> {
         require((1..=1000).contains(&self.runs), "runs", "there are 1 to 1000 runs; try 3")?;
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
+        let refused = |change: fn(&mut BenchOptions)| option_problem(BenchOptions::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.runs = 0).starts_with("runs: "));
         assert!(refused(|options| options.rtt = vec![2.3, f64::NAN]).starts_with("rtt: "));
@@ -180,9 +180,9 @@ mod tests {
     #[test]
     fn works_keep_their_order() {
         let work = vec!["create".to_owned(), "sync-500".to_owned()];
-        let options = Options { work, ..Options::default() };
+        let options = BenchOptions { work, ..BenchOptions::default() };
         let names: Vec<_> = options.works().iter().map(|work| work.name).collect();
         assert_eq!(names, ["sync-500", "create"]);
-        assert_eq!(Options::default().works().len(), Work::ALL.len());
+        assert_eq!(BenchOptions::default().works().len(), Work::ALL.len());
     }
 }

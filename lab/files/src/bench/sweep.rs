@@ -13,7 +13,7 @@ use super::interrupt::Interrupt;
 use super::material::Material;
 use super::measured::Measured;
 use super::network::Network;
-use super::options::{Options, PEERS};
+use super::options::{BenchOptions, PEERS};
 use super::peers::{Apus, Given, Local, Peer, Site, Sshfs};
 use super::stage::Stage;
 use super::works::Work;
@@ -30,7 +30,7 @@ type Started = Result<Box<dyn Peer>, Error>;
 
 /// State shared by all networks.
 struct Bench<'a> {
-    options: &'a Options,
+    options: &'a BenchOptions,
     workspace: &'a Workspace,
     material: Material,
     interrupt: Interrupt,
@@ -40,7 +40,7 @@ struct Bench<'a> {
     notes: Vec<String>,
 }
 
-impl Experiment for Options {
+impl Experiment for BenchOptions {
     type Error = Error;
 
     fn run(&self) -> Result<Findings, Error> {
@@ -50,7 +50,7 @@ impl Experiment for Options {
 }
 
 /// Measures everything.
-fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
+fn run(options: &BenchOptions, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let interrupt = Interrupt::catch()?;
     let workspace = Workspace::new()?;

@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 use super::reference::Reference;
 use super::setting::{Contender, Setting, flat};
 use super::{plots, tables};
-use crate::{Done, Record, Recovery};
+use crate::{Done, PointRecord, Recovery};
 
 /// Returns the findings of these records. `done` are the points that ran here; the others were read
 /// from files.
 #[must_use]
-pub fn findings(records: &[Record], done: &[Done]) -> Findings {
+pub fn findings(records: &[PointRecord], done: &[Done]) -> Findings {
     let settings = Setting::all(records, done);
     let mut outcome = Outcome::new("sim run", config(records));
     for setting in &settings {
@@ -120,7 +120,7 @@ fn card((index, contender): (usize, &Contender), reference: &Reference) -> Card 
 }
 
 /// Returns the options: a value where all points agree, a list where they do not.
-fn config(records: &[Record]) -> Map<String, Value> {
+fn config(records: &[PointRecord]) -> Map<String, Value> {
     let mut lists: Map<String, Value> = Map::new();
     let mut add = |name: &str, value: Value| {
         let list = lists.entry(name).or_insert_with(|| json!([]));

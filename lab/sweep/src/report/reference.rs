@@ -6,7 +6,7 @@ use apus_workload::Workload;
 use serde_json::{Map, Value};
 
 use super::setting::Setting;
-use crate::{Options, Plan};
+use crate::{Plan, SweepOptions};
 use apus_sim::published::{self, Queue, QueueLength, Scheme};
 
 /// Published figures for comparison with a setting: figures of the same workload at the same load,
@@ -42,7 +42,7 @@ const QUEUES_AT: f64 = 0.8;
 /// The paper's set-up, as options describe it.
 static PAPER: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let workloads = vec![Workload::published(1)];
-    let plan = Plan::new(&Options { workloads, messages: Some(1), ..Options::default() });
+    let plan = Plan::new(&SweepOptions { workloads, messages: Some(1), ..SweepOptions::default() });
     plan.map(|mut plan| plan.points.swap_remove(0).config).unwrap_or_default()
 });
 

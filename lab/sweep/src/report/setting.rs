@@ -7,7 +7,7 @@ use apus_report::result::rounded;
 use apus_report::stats::Spread;
 use serde_json::{Map, Value};
 
-use crate::{Bin, Done, Figures, Queue, Record, Slowdown};
+use crate::{Bin, Done, Figures, PointRecord, Queue, Slowdown};
 
 /// Runs that differ in transport and seed alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub struct Contender {
 
 impl Setting {
     /// Returns the settings of these records, in their order. `done` are those that ran here.
-    pub(super) fn all(records: &[Record], done: &[Done]) -> Vec<Self> {
+    pub(super) fn all(records: &[PointRecord], done: &[Done]) -> Vec<Self> {
         let mut settings: Vec<Self> = Vec::new();
         for record in records {
             let known = settings.iter().position(|each| each.config == record.config);

@@ -7,9 +7,9 @@ use std::io::{self, Read};
 use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use ring::digest::{SHA256, digest};
 use rustix::net::sockopt;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use apus_measure::error::{Doing, Error};
 use apus_measure::process::Task;
@@ -59,9 +59,9 @@ pub(super) enum Assignment {
     Dismiss,
 }
 
-/// Compares two tokens in constant time.
+/// Compares two tokens by their digests: the time shows nothing about the tokens.
 pub(super) fn same_token(one: &str, other: &str) -> bool {
-    Sha256::digest(one) == Sha256::digest(other)
+    digest(&SHA256, one.as_bytes()).as_ref() == digest(&SHA256, other.as_bytes()).as_ref()
 }
 
 /// Configures a connection: lines are sent without delay, and a dead connection is detected within

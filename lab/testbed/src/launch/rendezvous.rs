@@ -3,7 +3,7 @@
 
 use std::net::Ipv4Addr;
 
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 
 use super::host_port::host_and_port;
 use super::ranks_error::RanksError;
@@ -59,7 +59,8 @@ pub(super) fn coordinator(
 /// Returns a port derived from the token, the same in all processes of a job and below the range of
 /// ephemeral ports.
 pub(super) fn derived_port(token: &str) -> u16 {
-    let digest = Sha256::digest(token);
+    let digest = digest(&SHA256, token.as_bytes());
+    let digest = digest.as_ref();
     20_000 + u16::from_be_bytes([digest[0], digest[1]]) % 10_000
 }
 

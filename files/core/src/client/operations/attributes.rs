@@ -1,6 +1,6 @@
 //! Operations on attributes.
 
-use crate::client::operation::{AttributeChange, NewTime, Reply};
+use crate::client::interface::operation::{AttributeChange, NewTime, Reply};
 use crate::wire::{Errno, Ino, LeaseKind, NodeKind, Record, SetAttributes};
 
 use super::entries::attributes_valid;

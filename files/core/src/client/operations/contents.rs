@@ -1,6 +1,6 @@
 //! Allocation, search and server-side copies of contents.
 
-use crate::client::operation::Reply;
+use crate::client::interface::operation::Reply;
 use crate::wire::{
     AllocateMode, Errno, Ino, LeaseKind, Record, Response, SeekTarget, SessionRequest,
 };

@@ -1,9 +1,9 @@
 //! Creation of nodes.
 
-use crate::client::cancellation::before_creation;
-use crate::client::contents::Contents;
-use crate::client::node::Node;
-use crate::client::operation::{NodeEntry, Place, Reply};
+use crate::client::interface::operation::{NodeEntry, Place, Reply};
+use crate::client::nodes::cancellation::before_creation;
+use crate::client::nodes::contents::Contents;
+use crate::client::nodes::node::Node;
 use crate::client::waiting::Event;
 use crate::wire::{Attributes, Handle, Ino, LeaseKind, NewNode, NodeKind, Record, Version};
 

@@ -1,8 +1,8 @@
 //! Reading directories.
 
-use crate::client::cache::Cache;
-use crate::client::directories::{Directories, Names};
-use crate::client::operation::{DirectoryEntry, Reply};
+use crate::client::interface::operation::{DirectoryEntry, Reply};
+use crate::client::nodes::cache::Cache;
+use crate::client::nodes::directories::{Directories, Names};
 use crate::wire::{Errno, Ino, LeaseKind, NodeKind};
 use bytes::Bytes;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::client::operation::NodeEntry;
+use crate::client::interface::operation::NodeEntry;
 use crate::wire::{Ino, LeaseKind};
 
 use super::turn::{Attempt, Turn};

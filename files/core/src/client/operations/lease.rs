@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::client::calls::Purpose;
-use crate::client::node::RecallStage;
+use crate::client::link::calls::Purpose;
+use crate::client::nodes::node::RecallStage;
 use crate::client::waiting::Event;
 use crate::wire::limits::MAX_NODES;
 use crate::wire::{Errno, Ino, LeaseKind, ListTree, LookUp, SessionRequest, WantedLease};

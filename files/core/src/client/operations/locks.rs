@@ -1,8 +1,8 @@
 //! Locks. The server keeps them, so that they exclude each other across mounts (FS-3).
 
-use crate::client::cache::Cache;
-use crate::client::locks::{Locks, WHOLE};
-use crate::client::operation::Reply;
+use crate::client::interface::operation::Reply;
+use crate::client::locks::table::{Locks, WHOLE};
+use crate::client::nodes::cache::Cache;
 use crate::client::waiting::Event;
 use crate::wire::{Errno, Ino, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest};
 

@@ -23,14 +23,14 @@ mod xattrs;
 
 use crate::wire::{LockOwner, Response, SessionRequest};
 
-use super::cache::Cache;
 use super::core::Core;
-use super::directories::Directories;
-use super::effect::{Clock, OpToken};
+use super::interface::effect::{Clock, OpToken};
+use super::interface::operation::{Operation, Reply};
 use super::link::Link;
-use super::locks::{Locks, locked_range};
-use super::operation::{Operation, Reply};
-use super::restoring::withdraw_lock;
+use super::locks::restoring::withdraw_lock;
+use super::locks::table::{Locks, locked_range};
+use super::nodes::cache::Cache;
+use super::nodes::directories::Directories;
 use super::waiting::{Event, Pending, Waiting};
 use attributes::{get_attributes, set_attributes};
 use contents::{allocate, copy_range, seek};

@@ -1,7 +1,7 @@
 //! Lookups, links and removals of names.
 
-use crate::client::cancellation::cancel_creation;
-use crate::client::operation::{Place, Reply};
+use crate::client::interface::operation::{Place, Reply};
+use crate::client::nodes::cancellation::cancel_creation;
 use crate::wire::{Errno, Ino, LeaseKind, NodeKind, Record};
 
 use super::entries::{name_valid, node_entry};

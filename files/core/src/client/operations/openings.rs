@@ -1,11 +1,11 @@
 //! Opening, closing and making durable.
 
-use crate::client::cache::Cache;
-use crate::client::calls::Purpose;
-use crate::client::install::KEPT_FILE;
-use crate::client::locks::Locks;
+use crate::client::interface::operation::Reply;
+use crate::client::link::calls::Purpose;
+use crate::client::locks::table::Locks;
 use crate::client::loss::Losses;
-use crate::client::operation::Reply;
+use crate::client::nodes::cache::Cache;
+use crate::client::nodes::install::KEPT_FILE;
 use crate::wire::{Errno, Ino, LeaseKind, LockOwner, Response, SetAttributes};
 
 use super::attributes::{apply_attributes, without_privileges};

@@ -1,9 +1,9 @@
 //! Places of names, and changes of directories.
 
-use crate::client::cache::Cache;
-use crate::client::effect::Invalidation;
-use crate::client::node::Names;
-use crate::client::operation::Place;
+use crate::client::interface::effect::Invalidation;
+use crate::client::interface::operation::Place;
+use crate::client::nodes::cache::Cache;
+use crate::client::nodes::node::Names;
 use crate::wire::{Errno, Ino, LeaseKind, Record};
 
 use super::lease::lease;

@@ -1,10 +1,10 @@
 //! Reading contents.
 
-use crate::client::cache::Cache;
-use crate::client::calls::Purpose;
-use crate::client::install::KEPT_FILE;
-use crate::client::operation::Reply;
-use crate::client::prefetch::{note_read, prefetch};
+use crate::client::interface::operation::Reply;
+use crate::client::link::calls::Purpose;
+use crate::client::nodes::cache::Cache;
+use crate::client::nodes::install::KEPT_FILE;
+use crate::client::nodes::prefetch::{note_read, prefetch};
 use crate::wire::{Errno, Ino, LeaseKind, NodeKind, NodeRange, SessionRequest};
 
 use super::lease::lease;

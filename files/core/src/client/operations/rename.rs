@@ -1,8 +1,8 @@
 //! Renames.
 
-use crate::client::node::Node;
-use crate::client::operation::{Place, Reply};
-use crate::client::renames::Rename;
+use crate::client::interface::operation::{Place, Reply};
+use crate::client::nodes::node::Node;
+use crate::client::nodes::renames::Rename;
 use crate::wire::{Errno, Ino, LeaseKind, Record};
 
 use super::lease::lease;

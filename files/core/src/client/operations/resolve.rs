@@ -1,6 +1,6 @@
 //! Names that an operation needs.
 
-use crate::client::calls::Purpose;
+use crate::client::link::calls::Purpose;
 use crate::wire::{Errno, Ino, LeaseKind, ListTree, LookUp, Name, SessionRequest};
 
 use super::lease::{INLINE_FILE, LISTED, lease, not_recalled};

@@ -1,10 +1,10 @@
 //! One attempt of an operation: the state that every operation may change, and the ways to wait.
 
-use crate::client::cache::Cache;
-use crate::client::calls::Purpose;
-use crate::client::effect::{Clock, OpToken};
+use crate::client::interface::effect::{Clock, OpToken};
+use crate::client::interface::operation::Caller;
 use crate::client::link::Link;
-use crate::client::operation::Caller;
+use crate::client::link::calls::Purpose;
+use crate::client::nodes::cache::Cache;
 use crate::client::waiting::{Event, Waiting};
 use crate::wire::{Errno, Failure, Ino, Record, Response, SessionRequest};
 

@@ -1,8 +1,8 @@
 //! Writing contents.
 
-use crate::client::effect::Invalidation;
-use crate::client::node::RecallStage;
-use crate::client::operation::Reply;
+use crate::client::interface::effect::Invalidation;
+use crate::client::interface::operation::Reply;
+use crate::client::nodes::node::RecallStage;
 use crate::wire::{Errno, Ino, LeaseKind, SetAttributes};
 use bytes::Bytes;
 

@@ -1,8 +1,8 @@
 //! Extended attributes.
 
-use crate::client::cache::Cache;
-use crate::client::calls::Purpose;
-use crate::client::operation::Reply;
+use crate::client::interface::operation::Reply;
+use crate::client::link::calls::Purpose;
+use crate::client::nodes::cache::Cache;
 use crate::wire::{Errno, Ino, LeaseKind, Record, Response, SessionRequest};
 use bytes::Bytes;
 

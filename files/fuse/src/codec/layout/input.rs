@@ -1,16 +1,6 @@
 //! Structures that the kernel writes: the beginnings of requests.
 
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
-
-/// Defines structures that consist of integers without gaps.
-macro_rules! structures {
-    ($($(#[$doc:meta])* $name:ident { $($field:ident: $kind:ty),* $(,)? })*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-        #[repr(C)]
-        pub(crate) struct $name { $(pub(crate) $field: $kind),* }
-    )*};
-}
+use super::structure::structures;
 
 structures! {
     Header {

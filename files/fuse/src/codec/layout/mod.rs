@@ -7,6 +7,7 @@
 
 pub(crate) mod input;
 pub(crate) mod output;
+pub(crate) mod structure;
 
 #[cfg(test)]
 mod tests {

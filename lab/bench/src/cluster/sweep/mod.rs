@@ -13,10 +13,10 @@ mod steps;
 
 use std::path::Path;
 
-use self::plan::{Plan, Point};
+use self::plan::{Plan, SettingPoint};
 use self::steps::{Finder, Found, chosen, resolved};
 use super::account::{self, Account};
-use super::options::{Link, Options};
+use super::options::{ClusterOptions, Link};
 use super::phases::{Base, MixRuns, Phases};
 use super::report::{self, Measured, Sweep};
 use super::setting::Setting;
@@ -35,7 +35,7 @@ use apus_testbed::repeat::Repeater;
 /// No setting has several values, a value cannot be measured at this venue, the file has other
 /// content, the fabric cannot be created, or every run failed.
 pub fn sweep(
-    options: &Options,
+    options: &ClusterOptions,
     settings: &[Setting],
     venue: &Venue,
     out: Option<&Path>,
@@ -80,7 +80,7 @@ struct Assembly<'a> {
 
 impl Assembly<'_> {
     /// Returns one point, as if it had been measured alone.
-    fn point(&self, setting: &Setting, point: &Point) -> Result<Measured, Error> {
+    fn point(&self, setting: &Setting, point: &SettingPoint) -> Result<Measured, Error> {
         let options = &resolved(&point.options, self.found);
         let repeater = Repeater::of(0, Progress::of(0));
         let phases = Phases::new(self.venue, options, &repeater)?;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use ring::digest::{SHA256, digest};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use crate::cluster::account::command;
-use crate::cluster::options::{Link, Mix, Options};
+use crate::cluster::options::{ClusterOptions, Link, Mix};
 use crate::cluster::setting::Setting;
 use crate::cluster::site::Venue;
 use apus_report::result::COMMIT;
@@ -19,25 +19,25 @@ pub(super) struct Plan {
     /// commit.
     pub(super) name: String,
     /// The options of all points, except for the varied setting.
-    pub(super) options: Options,
-    pub(super) steps: Vec<Step>,
+    pub(super) options: ClusterOptions,
+    pub(super) steps: Vec<SweepStep>,
     pub(super) varied: Vec<Varied>,
 }
 
 /// A measurement that is made once.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum SweepStep {
     /// The rate of the links, for `--link auto`.
     Link,
     /// The base of slowdowns with these options, for all points that have the same links and MTU.
     Base {
         /// Only links and MTU are taken from the points.
-        options: Options,
+        options: ClusterOptions,
     },
     /// The runs of some transports.
     Runs {
         /// The point's.
-        options: Options,
+        options: ClusterOptions,
         /// The mixes that no other step measures with these options.
         mixes: Vec<Mix>,
         /// The step that measures the base.
@@ -51,14 +51,14 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub(super) struct Varied {
     pub(super) setting: Setting,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<SettingPoint>,
 }
 
 /// A value of a setting.
 #[derive(Debug)]
-pub(super) struct Point {
+pub(super) struct SettingPoint {
     pub(super) value: String,
-    pub(super) options: Options,
+    pub(super) options: ClusterOptions,
     /// The step that measures the base.
     pub(super) base: usize,
     /// For each mix of the options, the step that measures it, and its position in that step.
@@ -71,7 +71,7 @@ const MOST_POINTS: usize = 1_000;
 impl Plan {
     /// Returns the plan for these settings. Settings with a single value have it at every point.
     pub(super) fn new(
-        options: &Options,
+        options: &ClusterOptions,
         settings: &[Setting],
         venue: &Venue,
     ) -> Result<Self, Error> {
@@ -95,11 +95,11 @@ impl Plan {
     }
 
     /// Units of the progress bar: transports measured for best times, and runs.
-    pub(super) fn counts(step: &Step) -> usize {
+    pub(super) fn counts(step: &SweepStep) -> usize {
         match step {
-            Step::Link => 0,
-            Step::Base { options } => options.alone().len(),
-            Step::Runs { options, mixes, .. } => options.repetition.runs * mixes.len(),
+            SweepStep::Link => 0,
+            SweepStep::Base { options } => options.alone().len(),
+            SweepStep::Runs { options, mixes, .. } => options.repetition.runs * mixes.len(),
         }
     }
 }
@@ -108,8 +108,8 @@ impl Plan {
 struct Steps<'a> {
     venue: &'a Venue,
     /// The options that all points have in common.
-    options: &'a Options,
-    all: Vec<Step>,
+    options: &'a ClusterOptions,
+    all: Vec<SweepStep>,
     /// Steps and positions in them, keyed by the options that a result depends on.
     known: BTreeMap<String, (usize, usize)>,
 }
@@ -121,13 +121,13 @@ impl Steps<'_> {
         Ok(Varied { setting, points })
     }
 
-    fn point(&mut self, setting: &Setting, value: &str) -> Result<Point, Error> {
+    fn point(&mut self, setting: &Setting, value: &str) -> Result<SettingPoint, Error> {
         let mut options = self.options.clone();
         setting.apply(value, &mut options);
         let about = format!("{}={value}", setting.name());
         self.check(&options, &about)?;
         if options.link == Link::Auto {
-            self.step("link".to_owned(), || Step::Link);
+            self.step("link".to_owned(), || SweepStep::Link);
         }
         let base = self.base(&options);
         let needed: Vec<Mix> = options
@@ -142,15 +142,15 @@ impl Steps<'_> {
         }
         if !needed.is_empty() {
             let options = options.clone();
-            self.all.push(Step::Runs { options, mixes: needed, base, about });
+            self.all.push(SweepStep::Runs { options, mixes: needed, base, about });
         }
         let found = |mix| self.known[&self.key(&options, mix)];
         let runs = options.transports.iter().map(found).collect();
-        Ok(Point { value: value.to_owned(), options, base, runs })
+        Ok(SettingPoint { value: value.to_owned(), options, base, runs })
     }
 
     /// Checks that the options can be measured; the error names the offending value.
-    fn check(&self, options: &Options, about: &str) -> Result<(), Error> {
+    fn check(&self, options: &ClusterOptions, about: &str) -> Result<(), Error> {
         options.check().and_then(|()| self.venue.check(options)).map_err(|error| match error {
             Error::Option { problem, .. } => wrong(format!("{about}: {problem}")),
             error => error,
@@ -159,15 +159,15 @@ impl Steps<'_> {
 
     /// Returns the step that measures the base. The base depends on links and packets only; other
     /// options have their values without a sweep, so that all points share the same base.
-    fn base(&mut self, options: &Options) -> usize {
-        let mut base = Options { link: options.link, ..self.options.clone() };
+    fn base(&mut self, options: &ClusterOptions) -> usize {
+        let mut base = ClusterOptions { link: options.link, ..self.options.clone() };
         base.fabric.mtu = options.fabric.mtu;
         let key = format!("base {} {}", base.link, base.fabric.mtu);
-        self.step(key, || Step::Base { options: base })
+        self.step(key, || SweepStep::Base { options: base })
     }
 
     /// Returns the step for the results that depend on `key`.
-    fn step(&mut self, key: String, step: impl FnOnce() -> Step) -> usize {
+    fn step(&mut self, key: String, step: impl FnOnce() -> SweepStep) -> usize {
         let next = self.all.len();
         let (at, _) = *self.known.entry(key).or_insert((next, 0));
         if at == next {
@@ -177,10 +177,10 @@ impl Steps<'_> {
     }
 
     /// Returns everything that the runs of a mix depend on.
-    fn key(&self, options: &Options, mix: &Mix) -> String {
-        let mut seen = Options { transports: vec![mix.clone()], ..options.clone() };
+    fn key(&self, options: &ClusterOptions, mix: &Mix) -> String {
+        let mut seen = ClusterOptions { transports: vec![mix.clone()], ..options.clone() };
         // A parameter with its default value counts as unset.
-        let usual = Options::default();
+        let usual = ClusterOptions::default();
         let matters = |name: &str, value| mix.has_apus() && value != usual.parameter(name);
         seen.parameters.retain(|(name, value)| matters(name, *value));
         command("cluster", self.venue, &seen, &[])
@@ -199,7 +199,7 @@ fn wrong(problem: String) -> Error {
 }
 
 /// Equal plans have equal names, in any process.
-fn name(options: &Options, varied: &[Varied], venue: &Venue) -> Result<String, Error> {
+fn name(options: &ClusterOptions, varied: &[Varied], venue: &Venue) -> Result<String, Error> {
     let settings: Vec<Setting> = varied.iter().map(|varied| varied.setting.clone()).collect();
     let shares: Vec<(u32, f64)> = options.workload()?.sizes().iter().collect();
     let all = json!({
@@ -208,8 +208,8 @@ fn name(options: &Options, varied: &[Varied], venue: &Venue) -> Result<String, E
         "version": env!("CARGO_PKG_VERSION"),
         "commit": COMMIT,
     });
-    let digest = Sha256::digest(all.to_string());
-    Ok(digest[..8].iter().map(|byte| format!("{byte:02x}")).collect())
+    let digest = digest(&SHA256, all.to_string().as_bytes());
+    Ok(digest.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
@@ -217,9 +217,9 @@ mod tests {
     use super::*;
 
     fn plan(settings: &[&str]) -> Result<Plan, Error> {
-        let options = Options {
+        let options = ClusterOptions {
             transports: ["apus", "tcp", "apus+tcp"].map(|name| name.parse().unwrap()).to_vec(),
-            ..Options::default()
+            ..ClusterOptions::default()
         };
         let settings: Vec<Setting> = settings.iter().map(|text| text.parse().unwrap()).collect();
         let venue = Venue::Fabric { program: "apus".into() };
@@ -228,10 +228,10 @@ mod tests {
 
     /// Returns the steps in short.
     fn steps(plan: &Plan) -> Vec<String> {
-        let in_words = |step: &Step| match step {
-            Step::Link => "link".to_owned(),
-            Step::Base { options } => format!("base {} {}", options.link, options.fabric.mtu),
-            Step::Runs { mixes, about, .. } => {
+        let in_words = |step: &SweepStep| match step {
+            SweepStep::Link => "link".to_owned(),
+            SweepStep::Base { options } => format!("base {} {}", options.link, options.fabric.mtu),
+            SweepStep::Runs { mixes, about, .. } => {
                 let mixes: Vec<String> = mixes.iter().map(ToString::to_string).collect();
                 format!("{about}: {}", mixes.join(" "))
             }

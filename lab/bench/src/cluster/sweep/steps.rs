@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Plan, Step};
-use crate::cluster::options::{Link, Options};
+use super::plan::{Plan, SweepStep};
+use crate::cluster::options::{ClusterOptions, Link};
 use crate::cluster::phases::{Base, Chosen, MixRuns, Phases as ClusterPhases, Runs};
 use crate::cluster::site::Venue;
 use apus_report::lines::{self, Lines, LinesError};
@@ -31,7 +31,7 @@ pub(super) enum Found {
 /// A line of the file that keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
+struct StepRecord {
     /// Name of the plan.
     plan: String,
     /// Number of its steps.
@@ -41,7 +41,7 @@ struct Record {
     found: Found,
 }
 
-impl lines::Record for Record {
+impl lines::Record for StepRecord {
     fn plan(&self) -> &str {
         &self.plan
     }
@@ -74,7 +74,7 @@ impl Found {
 pub(super) struct Finder<'a> {
     plan: &'a Plan,
     venue: &'a Venue,
-    lines: Option<Lines<Record>>,
+    lines: Option<Lines<StepRecord>>,
     pub(super) repeater: Repeater,
     /// Record of the phases of all steps.
     pub(super) record: Phases,
@@ -87,7 +87,7 @@ impl<'a> Finder<'a> {
             |error: LinesError| Error::Option { option: "out", problem: error.to_string() };
         let lines = out.map(|path| Lines::open(path, &plan.name)).transpose().map_err(unusable)?;
         let is_stored =
-            |index| lines.as_ref().is_some_and(|lines: &Lines<Record>| lines.contains(index));
+            |index| lines.as_ref().is_some_and(|lines: &Lines<StepRecord>| lines.contains(index));
         let left = (0..).zip(&plan.steps).filter(|(index, _)| !is_stored(*index));
         let phases = left.map(|(_, step)| Plan::counts(step)).sum();
         let repeater = Repeater::of(phases, Progress::of(phases));
@@ -113,15 +113,17 @@ impl<'a> Finder<'a> {
     }
 
     /// Executes a step; `found` has the results of the previous steps.
-    fn find(&mut self, step: &Step, found: &[Found]) -> Result<Found, Error> {
+    fn find(&mut self, step: &SweepStep, found: &[Found]) -> Result<Found, Error> {
         let options = match step {
-            Step::Link => self.plan.options.clone(),
-            Step::Base { options } | Step::Runs { options, .. } => resolved(options, found),
+            SweepStep::Link => self.plan.options.clone(),
+            SweepStep::Base { options } | SweepStep::Runs { options, .. } => {
+                resolved(options, found)
+            }
         };
         let phases = ClusterPhases::new(self.venue, &options, &self.repeater)?;
         let (found, record) = match step {
-            Step::Link => (phases.link().map(Found::Link)?, self.repeater.take()),
-            Step::Base { .. } => {
+            SweepStep::Link => (phases.link().map(Found::Link)?, self.repeater.take()),
+            SweepStep::Base { .. } => {
                 let base = phases.base(phases.link()?.mbps);
                 let record = self.repeater.take();
                 match base {
@@ -133,7 +135,7 @@ impl<'a> Finder<'a> {
                     Err(error) => return Err(error),
                 }
             }
-            Step::Runs { mixes, base, about, .. } => {
+            SweepStep::Runs { mixes, base, about, .. } => {
                 let phases = phases.about(about);
                 let Found::Base(base) = &found[*base] else { unreachable!("it comes before") };
                 if base.best.is_empty() {
@@ -154,7 +156,7 @@ impl<'a> Finder<'a> {
     fn keep(&mut self, index: u32, found: &Found) -> Result<(), Error> {
         let Some(lines) = self.lines.as_mut().filter(|_| found.is_whole()) else { return Ok(()) };
         let of = u32::try_from(self.plan.steps.len()).expect("a plan has a few thousand at most");
-        let record = Record { plan: self.plan.name.clone(), of, index, found: found.clone() };
+        let record = StepRecord { plan: self.plan.name.clone(), of, index, found: found.clone() };
         lines.add([record]).map_err(|error| match error {
             LinesError::System { path, source } => {
                 Error::System { doing: format!("write {}", path.display()), source }
@@ -173,7 +175,7 @@ pub(super) fn chosen(found: &[Found]) -> Option<&Chosen> {
 }
 
 /// Returns the options, with `auto` replaced by the chosen rate.
-pub(super) fn resolved(options: &Options, found: &[Found]) -> Options {
+pub(super) fn resolved(options: &ClusterOptions, found: &[Found]) -> ClusterOptions {
     match (options.link, chosen(found)) {
         (Link::Auto, Some(chosen)) => options.with_link(chosen.mbps),
         _ => options.clone(),

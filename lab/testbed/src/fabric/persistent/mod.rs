@@ -31,7 +31,7 @@ use super::spec::Spec;
 use crate::fabric::error::FabricError;
 use apus_measure::error::{Doing, Error};
 use owner::{Answer, Order};
-use state::{Lookup, State};
+use state::{FabricState, Lookup};
 
 /// Result of [`down`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ pub fn down(name: &FabricName) -> Result<Removal, Error> {
         Lookup::Stale => state::remove_stale(name).map(|()| Removal::Stale),
         Lookup::Starting => Err(FabricError::Starting { name: name.to_string() }.into()),
         Lookup::Up(state) => {
-            let State { owner, layout } = *state;
+            let FabricState { owner, layout } = *state;
             owner.end()?;
             // The holders exit when the owner exits; this waits for them.
             layout.holders().try_for_each(Process::end)?;

@@ -11,7 +11,7 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{self, FabricName, State};
+use super::state::{self, FabricName, FabricState};
 use crate::fabric::identity::Process;
 use crate::fabric::layout::Layout;
 use crate::fabric::network::Fabric;
@@ -78,10 +78,10 @@ fn own_fabric() -> Result<std::convert::Infallible, Error> {
     }
 }
 
-fn make(spec: &Spec) -> Result<(Fabric, State), Error> {
+fn make(spec: &Spec) -> Result<(Fabric, FabricState), Error> {
     let fabric = Fabric::up(spec)?;
     let owner = Process::of(std::process::id())?;
-    let state = State { owner, layout: fabric.layout().clone() };
+    let state = FabricState { owner, layout: fabric.layout().clone() };
     Ok((fabric, state))
 }
 

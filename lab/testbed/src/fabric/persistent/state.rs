@@ -24,7 +24,7 @@ pub struct FabricName(String);
 
 /// Contents of a state file.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct FabricState {
     /// Killing this process removes the fabric.
     pub(super) owner: Process,
     pub(super) layout: Layout,
@@ -34,7 +34,7 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) enum Lookup {
     /// It exists.
-    Up(Box<State>),
+    Up(Box<FabricState>),
     /// Its owner is creating it.
     Starting,
     /// Its owner has ended.
@@ -52,7 +52,7 @@ pub(super) struct StateLock {
 
 impl StateLock {
     /// Writes the description of the fabric.
-    pub(super) fn write(&mut self, state: &State) -> Result<(), Error> {
+    pub(super) fn write(&mut self, state: &FabricState) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(state).map_err(io::Error::from);
         let written = text.and_then(|text| self.file.write_all(&text));
         written.doing(|| format!("write {}", self.path.display()))

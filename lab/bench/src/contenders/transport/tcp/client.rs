@@ -20,7 +20,7 @@ use apus_testbed::error::{Doing, Error};
 pub(super) struct TcpClient {
     readiness: Readiness,
     ready: Vec<Ready>,
-    servers: Vec<Server>,
+    servers: Vec<ServerConnections>,
     /// Connections of all servers, by token.
     connections: Vec<PooledConnection>,
     /// Whether a connection carries one request at a time.
@@ -42,7 +42,7 @@ pub(super) enum Pool {
     Exclusive(usize),
 }
 
-struct Server {
+struct ServerConnections {
     address: SocketAddr,
     /// Indices of its connections. With exclusive connections, only idle ones, the most recently
     /// used at the end.
@@ -101,9 +101,10 @@ impl TcpClient {
                     bytes: 0,
                 });
             }
-            client
-                .servers
-                .push(Server { address, connections: (first..first + count).rev().collect() });
+            client.servers.push(ServerConnections {
+                address,
+                connections: (first..first + count).rev().collect(),
+            });
         }
         Ok(client)
     }
@@ -129,7 +130,7 @@ impl TcpClient {
     /// Receives what is available on a connection, and records the replies.
     fn receive(&mut self, index: usize, ended: &mut Completions) -> Result<(), Error> {
         let PooledConnection { connection, server, requests, bytes } = &mut self.connections[index];
-        let Server { address, connections } = &mut self.servers[*server];
+        let ServerConnections { address, connections } = &mut self.servers[*server];
         if !connection.receive().doing(|| format!("receive from {address}"))? {
             return Err(Error::Peer(format!("{address} closed a connection")));
         }

@@ -16,13 +16,13 @@ use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
 /// A serving node.
-struct Server {
+struct ServingNode {
     node: Arc<dyn Node>,
     stop: Stop,
     receivers: Vec<JoinHandle<Result<(), Error>>>,
 }
 
-impl Server {
+impl ServingNode {
     fn start(poll: PollMode, receivers: usize) -> Self {
         Self::open(&NodeOptions { receivers, ..NodeOptions::on_loopback(poll, true) })
     }
@@ -61,7 +61,7 @@ fn frame(length: usize) -> Vec<u8> {
 #[test]
 fn servers_send_each_message_back_on_its_connection() {
     for poll in [PollMode::Spin, PollMode::Hybrid(Duration::from_micros(1)), PollMode::Block] {
-        let server = Server::start(poll, 2);
+        let server = ServingNode::start(poll, 2);
         let address = server.node.address();
         let clients: Vec<_> = (0..4)
             .map(|number| {
@@ -90,7 +90,7 @@ fn servers_send_each_message_back_on_its_connection() {
 fn clients_complete_each_request_once() {
     for kind in [Connections::One, Connections::Pool(3), Connections::PerRequest] {
         for poll in [PollMode::Spin, PollMode::Block] {
-            let servers = [Server::start(poll, 1), Server::start(poll, 1)];
+            let servers = [ServingNode::start(poll, 1), ServingNode::start(poll, 1)];
             let addresses = [0, 1].map(|server: usize| servers[server].node.address());
             let mut client = client(kind, poll, &addresses);
             // More rounds than connections, with short and long messages at the same time.
@@ -106,7 +106,7 @@ fn clients_complete_each_request_once() {
                 ended.completed.sort_unstable();
                 assert_eq!(ended.completed, [0, 1, 2, 3], "{kind:?}");
             }
-            servers.into_iter().for_each(Server::stop);
+            servers.into_iter().for_each(ServingNode::stop);
         }
     }
 }
@@ -115,7 +115,7 @@ fn clients_complete_each_request_once() {
 fn work_precedes_each_reply_whatever_its_length() {
     let work = Work::lasting(Duration::from_millis(40));
     let server =
-        Server::open(&NodeOptions { work, ..NodeOptions::on_loopback(PollMode::Block, true) });
+        ServingNode::open(&NodeOptions { work, ..NodeOptions::on_loopback(PollMode::Block, true) });
     let mut client = client(Connections::One, PollMode::Block, &[server.node.address()]);
     for size in [100, 100_000] {
         let began = Instant::now();
