@@ -80,7 +80,7 @@ fn available_messages_are_received_together() {
 #[test]
 fn an_endpoint_calls_and_serves_at_the_same_time() {
     let (a, b) = pair(&patient());
-    let echo = |endpoint: &apus::Endpoint| crate::echo(endpoint.clone());
+    let echo = |endpoint: &Endpoint| crate::echo(endpoint.clone());
     let servers = [echo(&a), echo(&b)];
     for i in 0..50 {
         assert_eq!(a.call(b.local_addr(), bytes(i, 500)).unwrap(), bytes(i, 500));
@@ -110,7 +110,7 @@ fn a_cancelled_call_has_no_completion_and_its_server_is_notified() {
     client.send(server.local_addr(), "go on", 2).unwrap();
     let next = server.recv_request().unwrap();
     let answered = request.reply("too late");
-    assert!(matches!(answered, Err(apus::ReplyError::ClientGone)), "{answered:?}");
+    assert!(matches!(answered, Err(ReplyError::ClientGone)), "{answered:?}");
     next.reply("done").unwrap();
     assert_eq!(client.recv_completion().unwrap().cookie, 2, "the first has no completion");
     assert!(client.try_recv_completion().unwrap().is_none());

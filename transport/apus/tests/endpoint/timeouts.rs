@@ -118,8 +118,11 @@ fn too_late() -> [CallOptions; 3] {
 }
 
 /// Checks that a call was too late to be sent.
-fn assert_not_sent(result: Result<impl std::fmt::Debug, CallError>) {
-    let Err(CallError::Failed(error)) = result else { panic!("{result:?}") };
+fn assert_not_sent<T: std::fmt::Debug>(result: Result<T, CallError>) {
+    let error = match result {
+        Err(CallError::Failed(error)) => error,
+        other => panic!("{other:?}"),
+    };
     assert_eq!(error.kind, FailureKind::DeadlineExceeded);
     assert_eq!(error.execution, Execution::NotExecuted);
 }

@@ -341,24 +341,32 @@ fn a_call_that_the_server_abandons() {
     ");
 }
 
-/// RPC-13: the response was longer than the server sends. Only the session of the call states that.
+/// RPC-13: the response was longer than the server sends.
 #[test]
 fn a_call_whose_response_is_too_long_for_its_server() {
     assert_snapshot!(run("
-        call Q 10
-        Q: RPC_UNKNOWN c1 +REFUSED=7
         meet P
         call P 10
-        P: RPC_UNKNOWN c2 +REFUSED=7
+        P: RPC_UNKNOWN c1 +REFUSED=7
     "), @"
-    > call Q 10
-      -> Q DATA c1 0..10/10 cutoffs=0 prio=7
-    > Q: RPC_UNKNOWN c1 +REFUSED=7
-      !! failed c1: the server refused: its response is longer than max_message allows it to send; the request may have been executed
     > call P 10
-      -> P DATA c2 0..10/10 cutoffs=1 prio=7
-    > P: RPC_UNKNOWN c2 +REFUSED=7
-      !! failed c2: the server refused: its response is longer than max_message allows it to send; the request was executed, its response is lost
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > P: RPC_UNKNOWN c1 +REFUSED=7
+      !! failed c1: the server refused: its response is longer than max_message allows it to send; the request was executed, its response is lost
+    ");
+}
+
+/// Without a session the server has executed nothing, and any host may write that packet.
+#[test]
+fn a_call_without_a_session_whose_response_is_too_long() {
+    assert_snapshot!(run("
+        call P 10
+        P: RPC_UNKNOWN c1 +REFUSED=7
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 new prio=6
+    > P: RPC_UNKNOWN c1 +REFUSED=7
+      !! failed c1: the server refused: its response is longer than max_message allows it to send; the request may have been executed
     ");
 }
 
