@@ -12,6 +12,7 @@
 
 pub mod client;
 mod held_locks;
+pub mod rights;
 pub mod server;
 pub mod store;
 mod tally;

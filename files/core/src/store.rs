@@ -16,6 +16,7 @@
 //! - **STORE-6** Equal [`Version`](crate::wire::Version)s of a node mean equal contents and
 //!   attributes.
 
+use crate::rights::{Ownership, Rights};
 use crate::wire::{Attributes, Errno, FailedBatch, Ino, Name, Record, SeekTarget, SpaceStatus};
 use bytes::Bytes;
 
@@ -106,6 +107,16 @@ pub trait Store {
     ///
     /// The file system's.
     fn attributes(&mut self, node: Ino) -> Result<Attributes, Errno>;
+
+    /// Returns whether a client may access a node in all of the [wanted
+    /// kinds](crate::rights::access). By default its mode decides.
+    ///
+    /// # Errors
+    ///
+    /// The file system's.
+    fn permits(&mut self, node: Ino, rights: &Rights, wanted: u16) -> Result<bool, Errno> {
+        Ok(rights.permits(Ownership::from(&self.attributes(node)?), wanted))
+    }
 
     /// Returns the node that has a name; `None` if there is no such name.
     ///

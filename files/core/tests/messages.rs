@@ -1,7 +1,7 @@
 //! Messages survive the way through their bytes, and no bytes do harm.
 
 use apus_fs_core::wire::frame::{Addressee, decode, encode};
-use apus_fs_core::wire::limits::{MAX_PATH_COMPONENTS, MAX_RECORDS};
+use apus_fs_core::wire::limits::{MAX_NODES, MAX_PATH_COMPONENTS, MAX_RECORDS};
 use apus_fs_core::wire::{
     AllocateMode, Batch, Callback, CallbackResponse, Data, Handle, Hello, Ino, InoRange, LeaseKind,
     Lie, LookUp, Message, Name, NewNode, NodeKind, NodeRange, RecalledNode, Record, Request,
@@ -273,10 +273,18 @@ fn ranges_outside_of_the_payload_are_refused() {
 #[test]
 fn lists_beyond_their_limits_are_refused() {
     let records = vec![Record::Close { node: NODE }; MAX_RECORDS + 1];
-    refused(SessionRequest::Batch(Batch { number: 1, records, returns: vec![] }), Lie::ListTooLong);
     let path = vec![Name::new("x").unwrap(); MAX_PATH_COMPONENTS + 1];
-    let look_up = LookUp { start: NODE, path, lease: LeaseKind::None, inline: 0 };
-    refused(SessionRequest::LookUp(look_up), Lie::ListTooLong);
+    for request in [
+        SessionRequest::Batch(Batch { number: 1, records, returns: vec![] }),
+        SessionRequest::LookUp(LookUp { start: NODE, path, lease: LeaseKind::None, inline: 0 }),
+        SessionRequest::Release { leases: vec![(NODE, LeaseKind::None); MAX_NODES + 1] },
+        SessionRequest::Read {
+            ranges: vec![NodeRange { file: NODE, offset: 0, length: 0 }; MAX_NODES + 1],
+        },
+    ] {
+        // Refused while it is decoded: the rest of the list is not read.
+        assert_eq!(decode::<Request>(encode(&of(request))), Err(WireError::Malformed));
+    }
 }
 
 #[test]

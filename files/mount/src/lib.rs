@@ -21,6 +21,8 @@
 //! - **FSRUN-1** A peer that is neither on this host nor in a trusted network gets no response
 //!   except [`NotTrusted`](apus_fs_core::wire::Failure::NotTrusted), and its requests do not reach
 //!   the core.
+//! - **FSRUN-8** A request has the rights of the user that the kernel names as its sender, on this
+//!   host; the rights of another host never include root's, unless the export trusts them.
 //! - **FSRUN-2** Every request of the kernel that was read is answered, or the connection to the
 //!   kernel ends.
 //! - **FSRUN-3** References to nodes that the kernel did not take are released, whether it no

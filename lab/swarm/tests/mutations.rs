@@ -6,7 +6,7 @@ use std::process::Command;
 #[test]
 fn every_patch_applies() {
     let repository = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let folders = ["lab/swarm/mutations", "transport/seal/mutations"];
+    let folders = ["lab/swarm/mutations", "transport/proto/mutations", "transport/seal/mutations"];
     let patches: Vec<_> = folders
         .iter()
         .flat_map(|folder| std::fs::read_dir(repository.join(folder)).unwrap())

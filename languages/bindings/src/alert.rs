@@ -1,9 +1,10 @@
 //! Alert: a descriptor that is readable while it is raised.
 
+use apus_process::Descriptor;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::task::Wake;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 /// An eventfd as the waker of a future.
 #[derive(Debug)]
 pub(crate) struct Alert {
-    fd: OwnedFd,
+    fd: Descriptor,
 }
 
 impl Alert {
@@ -22,7 +23,7 @@ impl Alert {
     /// The system grants no descriptor.
     pub(crate) fn raised() -> io::Result<Self> {
         let fd = eventfd(1, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { fd })
+        Ok(Self { fd: Descriptor::new(fd) })
     }
 
     /// Makes the descriptor readable.

@@ -9,6 +9,7 @@ use apus::snapshot::EndpointSnapshot;
 use apus::{
     Bytes, CallError, CallId, CallOptions, Closed, Completion, EndpointHandle, Payload, Settings,
 };
+use apus_process::Owned;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -36,9 +37,9 @@ impl EndpointOptions {
 }
 
 /// Client and server in one, for other languages. Any number of threads may use it at the same
-/// time.
+/// time. In a child of a fork its operations fail, and dropping it does nothing.
 pub struct Endpoint {
-    kind: EndpointKind,
+    kind: Owned<EndpointKind>,
 }
 
 enum EndpointKind {
@@ -67,13 +68,13 @@ impl Endpoint {
                 None => builder.client()?,
             })
         };
-        Ok(Self { kind })
+        Ok(Self { kind: Owned::new(kind) })
     }
 
     /// Returns the handle with the operations that never wait.
     #[must_use]
     pub fn handle(&self) -> &EndpointHandle {
-        match &self.kind {
+        match &*self.kind {
             EndpointKind::Blocking(endpoint) => endpoint,
             EndpointKind::Events(events) => &events.endpoint,
         }
@@ -103,7 +104,7 @@ impl Endpoint {
         options: CallOptions,
         keep_waiting: Option<&mut dyn FnMut() -> bool>,
     ) -> Result<Bytes, CallError> {
-        match (&self.kind, keep_waiting) {
+        match (self.kind.own()?, keep_waiting) {
             (EndpointKind::Blocking(endpoint), None) => endpoint.call_with(to, request, options),
             (EndpointKind::Blocking(endpoint), Some(keep_waiting)) => {
                 endpoint.call_interruptible(to, request, options, INTERVAL, keep_waiting)
@@ -129,7 +130,7 @@ impl Endpoint {
         options: CallOptions,
         keep_waiting: Option<&mut dyn FnMut() -> bool>,
     ) -> Result<CallId, CallError> {
-        match (&self.kind, keep_waiting) {
+        match (self.kind.own()?, keep_waiting) {
             (EndpointKind::Blocking(endpoint), None) => {
                 endpoint.send_with(to, request, cookie, options)
             }
@@ -157,14 +158,18 @@ impl Endpoint {
         limit: usize,
         patience: Patience<'_>,
     ) -> Result<usize, Closed> {
-        match &self.kind {
+        match self.kind.own()? {
             EndpointKind::Blocking(endpoint) => receive(patience, limit, |timeout| {
                 Ok(endpoint.recv_completion_timeout(timeout)?.map(|first| into.push(first)))
             }),
             EndpointKind::Events(_) if limit == 0 => Ok(0),
             EndpointKind::Events(events) => wait(
                 patience,
-                || events.completions.take(into, limit),
+                || {
+                    // `keep_waiting` may have forked.
+                    self.kind.own()?;
+                    events.completions.take(into, limit)
+                },
                 |until| events.completions.wait(until),
             ),
         }
@@ -182,7 +187,7 @@ impl Endpoint {
         limit: usize,
         patience: Patience<'_>,
     ) -> Result<usize, Closed> {
-        match &self.kind {
+        match self.kind.own()? {
             EndpointKind::Blocking(endpoint) => receive(patience, limit, |timeout| {
                 let request = endpoint.recv_request_timeout(timeout)?;
                 Ok(request.map(|request| into.push(Request::blocking(request))))
@@ -192,7 +197,10 @@ impl Endpoint {
                 let mut arrived = Vec::new();
                 let count = wait(
                     patience,
-                    || events.requests.take(&mut arrived, limit),
+                    || {
+                        self.kind.own()?;
+                        events.requests.take(&mut arrived, limit)
+                    },
                     |until| events.requests.wait(until),
                 )?;
                 let request = |arrived| Request::events(arrived, &events.runtime);
@@ -223,7 +231,7 @@ impl Endpoint {
     }
 
     fn events(&self) -> Result<&EventEndpoint, Failure> {
-        match &self.kind {
+        match self.kind.own().map_err(Closed::from)? {
             EndpointKind::Events(events) => Ok(events),
             EndpointKind::Blocking(_) => Err(Failure::new(
                 Status::NoDescriptors,
@@ -238,9 +246,11 @@ impl Endpoint {
     pub fn drain(&self, mut patience: Patience<'_>) -> bool {
         let deadline = patience.deadline();
         loop {
+            // `keep_waiting` may have forked.
+            let Ok(kind) = self.kind.own() else { return false };
             let until = patience.next(deadline);
             let part = until.map_or(Duration::MAX, remaining);
-            let drained = match &self.kind {
+            let drained = match kind {
                 EndpointKind::Blocking(endpoint) => endpoint.drain(part),
                 EndpointKind::Events(events) => events.block_on(events.endpoint.drain(part)),
             };

@@ -20,9 +20,6 @@ states whether it was.
 `apus.aio` is the asyncio version. `python -m apus demo` measures it on this machine.
 """
 
-import os as _os
-
-from . import _apus
 from ._apus import (
     Address,
     Completion,
@@ -54,9 +51,6 @@ from .errors import (
     Untrusted,
     WrongLoop,
 )
-
-# Endpoints of a parent process cannot be used in its children, where their threads do not exist.
-_os.register_at_fork(after_in_child=_apus._forked)
 
 __all__ = [
     "Address",

@@ -90,7 +90,8 @@ class Request:
         """
 
     def abandon(self) -> None:
-        """Drops the request now: its client gets an error that states this."""
+        """Drops the request now: its client gets an error that states this. Does nothing in a child
+        of `os.fork`: the request is the parent's."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -195,7 +196,8 @@ class Endpoint:
 
     def close(self) -> None:
         """Shuts the endpoint down: outstanding calls fail, requests are refused, and waiting
-        threads get `ClosedError`."""
+        threads get `ClosedError`. Does nothing in a child of `os.fork`: the endpoint is the
+        parent's."""
 
     def _completion_descriptor(self) -> int: ...
     def _request_descriptor(self) -> int: ...
@@ -212,4 +214,3 @@ class Endpoint:
         /,
     ) -> None: ...
 
-def _forked() -> None: ...

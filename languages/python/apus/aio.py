@@ -10,6 +10,7 @@ descriptors and takes available messages in batches: a call is a future, not a t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -288,5 +289,7 @@ async def _in_thread(function: Callable[[], _T]) -> _T:
 
 
 def _remove_readers(loop: asyncio.AbstractEventLoop, endpoint: _Endpoint) -> None:
-    loop.remove_reader(endpoint._completion_descriptor())
-    loop.remove_reader(endpoint._request_descriptor())
+    # In a child of a fork the loop is the parent's, and so are the descriptors.
+    with contextlib.suppress(ClosedError):
+        loop.remove_reader(endpoint._completion_descriptor())
+        loop.remove_reader(endpoint._request_descriptor())

@@ -265,11 +265,11 @@ impl Endpoint {
         Ok(py.detach(|| endpoint.metrics()))
     }
 
-    /// Shuts the endpoint down.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let endpoint = self.endpoint.get(py)?;
-        py.detach(|| endpoint.handle().shutdown());
-        Ok(())
+    /// Shuts the endpoint down. Does nothing in a child of a fork: the endpoint is the parent's.
+    fn close(&self, py: Python<'_>) {
+        if let Ok(endpoint) = self.endpoint.own() {
+            py.detach(|| endpoint.handle().shutdown());
+        }
     }
 
     /// The descriptor that is readable while completions may be available.
@@ -301,8 +301,8 @@ impl Endpoint {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.close(py)
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) {
+        self.close(py);
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

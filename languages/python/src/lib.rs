@@ -31,6 +31,5 @@ fn _apus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<request::Request>()?;
     module.add_function(wrap_pyfunction!(address::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(request::reply_all, module)?)?;
-    module.add_function(wrap_pyfunction!(fork::forked, module)?)?;
     Ok(())
 }

@@ -75,8 +75,12 @@ impl Request {
         replied?.map_err(|failure| errors::raise(py, &failure))
     }
 
-    /// Drops the request: its client gets an error.
+    /// Drops the request: its client gets an error. Does nothing in a child of a fork: the request
+    /// is the parent's.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
+        if self.request.own().is_err() {
+            return Ok(());
+        }
         let request = self.take(py)?;
         py.detach(|| drop(request));
         Ok(())

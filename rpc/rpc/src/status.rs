@@ -2,7 +2,7 @@
 
 use crate::code::Code;
 use crate::metadata::Metadata;
-use apus::{CallError, CommandError, Execution, FailureKind};
+use apus::{CallError, Closed, CommandError, Execution, FailureKind};
 use bytes::Bytes;
 
 /// The reason why a call failed: a code, a message for people, details for programs, and whether
@@ -171,6 +171,8 @@ impl From<CallError> for Status {
                 Code::InvalidArgument
             }
             CallError::Rejected(_) => Code::ResourceExhausted,
+            // In a child of a fork no other attempt would succeed.
+            CallError::Closed(Closed::Forked(_)) => Code::FailedPrecondition,
             _ => Code::Unavailable,
         };
         let back_pressure = error.is_back_pressure();

@@ -70,7 +70,7 @@ impl Endpoint {
         let mode = if timeout.is_zero() { PollMode::Spin } else { PollMode::Block };
         let deadline = Instant::now().checked_add(timeout);
         let target = AnyArrival::new(companions);
-        let home = self.shards.home();
+        let home = self.shards.home()?;
         let (shard, core, arrived) = self.shards.receive(home, &target, Some(mode), deadline);
         match arrived {
             Some(Arrived::Completion(ended)) => {

@@ -33,6 +33,8 @@ impl std::fmt::Debug for Cork<'_> {
 
 impl Drop for Cork<'_> {
     fn drop(&mut self) {
-        self.shards.iter().for_each(|shard| shard.lock().uncork());
+        // A child of a fork holds back nothing.
+        let own = self.shards.iter().filter(|shard| shard.owner().is_current());
+        own.for_each(|shard| shard.lock().uncork());
     }
 }

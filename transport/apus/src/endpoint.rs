@@ -74,6 +74,16 @@ use std::time::{Duration, Instant};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Fork
+///
+/// A fork does not copy endpoints. In a child of fork(2) every operation fails with
+/// [`Closed::Forked`] or does nothing, also on requests that were received before the fork, and
+/// nothing is sent. Dropping the child's copies, shutting them down and exiting change nothing for
+/// the parent. The parent's sockets are closed in the child before fork(3) returns there, so that
+/// a daemon can bind the address of the process that it comes from, and peers notice the end of a
+/// process whose children live. Endpoints that the child opens itself work as usual: a program that
+/// forks workers opens an endpoint in each of them.
 #[derive(Clone)]
 pub struct Endpoint {
     handle: EndpointHandle,
@@ -307,7 +317,7 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed.
     pub fn recv_request(&self) -> Result<Request, Closed> {
-        let (shard, arrived) = self.recv(self.shards.home(), &AnyRequest)?;
+        let (shard, arrived) = self.recv(self.shards.home()?, &AnyRequest)?;
         Ok(Request::new(shard.clone(), arrived))
     }
 
@@ -317,7 +327,7 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed.
     pub fn recv_request_timeout(&self, timeout: Duration) -> Result<Option<Request>, Closed> {
-        let received = self.recv_timeout(self.shards.home(), &AnyRequest, timeout)?;
+        let received = self.recv_timeout(self.shards.home()?, &AnyRequest, timeout)?;
         Ok(received.map(|(shard, arrived)| Request::new(shard.clone(), arrived)))
     }
 
@@ -345,7 +355,7 @@ impl Endpoint {
         requests: &mut Vec<Request>,
         limit: usize,
     ) -> Result<usize, Closed> {
-        self.recv_batch(self.shards.home(), &AnyRequest, limit, |shard, arrived| {
+        self.recv_batch(self.shards.home()?, &AnyRequest, limit, |shard, arrived| {
             requests.push(Request::new(shard.clone(), arrived));
         })
     }
@@ -373,6 +383,9 @@ impl Endpoint {
     ///
     /// Returns `false` if `timeout` passes, or the endpoint is closed, before that.
     pub fn drain(&self, timeout: Duration) -> bool {
+        if self.check_process().is_err() {
+            return false;
+        }
         let deadline = Instant::now().checked_add(timeout);
         let drained = |shard: &Arc<Shard>| {
             shard.wait_for(shard.lock(), &AllAcknowledged, deadline).1.is_some()
@@ -452,7 +465,10 @@ pub(crate) fn submit_while<'a, W: Submit>(
                 // Whether the deadline has passed, the next attempt checks.
                 if room.is_none() && !core.is_closed() && part.is_some() {
                     drop(core);
-                    if !keep_waiting() {
+                    let keeps_waiting = keep_waiting();
+                    // It may have forked.
+                    shard.owner().check()?;
+                    if !keeps_waiting {
                         return Err(CallError::interrupted());
                     }
                     core = shard.lock();

@@ -1,5 +1,6 @@
 //! Errors of endpoints, calls and replies.
 
+use apus_process::ForeignProcess;
 use apus_proto::{CommandError, ConfigError, Execution, FailureKind, RpcError};
 use std::io;
 use std::net::SocketAddr;
@@ -17,6 +18,10 @@ pub enum Closed {
     /// needed.
     #[error("the endpoint's driver failed: {0}")]
     Driver(#[source] Arc<io::Error>),
+    /// The caller is in a child of the process that opened the endpoint: a fork does not copy
+    /// endpoints. The parent's endpoint is as it was, and nothing was sent.
+    #[error("the endpoint is another process's: {0}")]
+    Forked(#[from] ForeignProcess),
 }
 
 /// The reason why a call failed. [`CallError::execution`] tells whether its request may have been
@@ -49,6 +54,18 @@ pub enum CallError {
     /// The endpoint is closed. The request was not sent.
     #[error(transparent)]
     Closed(#[from] Closed),
+}
+
+impl From<ForeignProcess> for CallError {
+    fn from(error: ForeignProcess) -> Self {
+        Self::Closed(error.into())
+    }
+}
+
+impl From<ForeignProcess> for ReplyError {
+    fn from(error: ForeignProcess) -> Self {
+        Self::Closed(error.into())
+    }
 }
 
 impl CallError {

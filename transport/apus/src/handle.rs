@@ -71,6 +71,18 @@ impl EndpointHandle {
         self.shards.main().local_addr()
     }
 
+    /// Checks that the caller is in the process that opened the endpoint. In a child of a fork
+    /// every operation fails with this error or does nothing, and dropping the endpoint changes
+    /// nothing for the parent.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed::Forked`]
+    #[inline]
+    pub fn check_process(&self) -> Result<(), Closed> {
+        Ok(self.shards.check_process()?)
+    }
+
     /// Returns the number of [shards](crate::EndpointBuilder::shards), at least 1.
     #[must_use]
     pub fn shards(&self) -> usize {
@@ -118,7 +130,9 @@ impl EndpointHandle {
     /// Shuts the endpoint down: outstanding calls fail, requests are refused, and every method that
     /// waits returns [`Closed`]. Has no effect if the endpoint is closed already.
     pub fn shutdown(&self) {
-        self.shards.main().lock().close(Closed::ShutDown);
+        if self.check_process().is_ok() {
+            self.shards.main().lock().close(Closed::ShutDown);
+        }
     }
 
     /// Returns the [timeout](crate::EndpointBuilder::call_timeout) of calls without a deadline;

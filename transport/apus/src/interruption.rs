@@ -64,6 +64,8 @@ impl Endpoint {
             }
             drop(again);
             let keeps_waiting = keep_waiting();
+            // It may have forked.
+            shard.owner().check()?;
             core = shard.lock();
             // A call that has ended in the meantime is not cancelled: its result is available.
             if !keeps_waiting && cancel(&mut core, call) {

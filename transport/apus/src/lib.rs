@@ -97,10 +97,11 @@ pub mod introspection;
 #[cfg(feature = "metrics")]
 pub mod metrics_bridge;
 pub mod local {
-    //! Settings of the shared-memory path to peers on the same host; see
-    //! [`EndpointBuilder::local_config`](crate::EndpointBuilder::local_config).
+    //! Settings of the shared-memory path to peers on the same host (see
+    //! [`EndpointBuilder::local_config`](crate::EndpointBuilder::local_config)), and the identities
+    //! of such peers.
 
-    pub use apus_local::{LocalConfig, LocalLimits, PeerPolicy, RingSizes};
+    pub use apus_local::{Credentials, LocalConfig, LocalLimits, PeerPolicy, RingSizes, udp_owner};
 }
 mod metrics;
 pub mod overload;

@@ -7,6 +7,7 @@ use crate::engine::state::{IncomingRequest, Origin};
 use crate::engine::tracer::stage;
 use crate::error::ReplyError;
 use crate::submission::AT_ONCE;
+use apus_local::Credentials;
 use apus_proto::{CommandError, Payload, Refusal};
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;
@@ -17,7 +18,8 @@ use std::time::{Duration, Instant};
 /// A request that has arrived, to be answered once with [`Request::reply`].
 ///
 /// Any thread may reply at any time, and requests may be answered in any order. If a request is
-/// dropped without a reply, its client gets a corresponding error.
+/// dropped without a reply, its client gets a corresponding error. In a child of a fork, replying
+/// fails and dropping does nothing.
 #[derive(Debug)]
 #[must_use = "reply to it; dropped, it fails at the client"]
 pub struct Request {
@@ -46,7 +48,7 @@ impl std::fmt::Debug for PendingReply {
 impl Request {
     #[inline(always)]
     pub(crate) fn new(shard: Arc<Shard>, arrived: IncomingRequest) -> Self {
-        let IncomingRequest { origin, from, payload, rpc } = arrived;
+        let IncomingRequest { origin, from, payload, rpc, .. } = arrived;
         stage(rpc, Event::RequestReturned, payload.len());
         Self { pending: PendingReply::new(shard, origin, rpc), payload, from }
     }
@@ -78,8 +80,27 @@ impl Request {
     pub fn peer_identity(&self) -> Option<Arc<apus_seal::Identity>> {
         let Some(Origin::Network(rpc)) = &self.pending.origin else { return None };
         let shard = &self.pending.shard;
+        shard.owner().check().ok()?;
         let session = shard.lock().transport().session_of_request(*rpc)?;
         shard.sealing().identity(self.from, session)
+    }
+
+    /// Returns the process that has sent the request, as the kernel named it when the process
+    /// connected. `None` if the request arrived through the network: an address of this host then
+    /// belongs to the user that [`udp_owner`](crate::local::udp_owner) returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplyError::ClientGone`]: the process has disconnected.
+    pub fn peer_credentials(&self) -> Result<Option<Credentials>, ReplyError> {
+        match self.pending.origin {
+            Some(Origin::Network(_)) => Ok(None),
+            Some(Origin::Local(pair, _)) => {
+                let credentials = self.pending.shard.lock().credentials(pair);
+                credentials.map(Some).ok_or(ReplyError::ClientGone)
+            }
+            None => Err(ReplyError::ClientGone),
+        }
     }
 
     /// Sends the response, which may be empty. Waits for room if a limit of the configuration is
@@ -145,6 +166,7 @@ impl PendingReply {
         mut keep_waiting: impl FnMut() -> bool,
     ) -> Result<(), ReplyError> {
         let Self { shard, origin, refusal, rpc } = self;
+        shard.owner().check()?;
         stage(*rpc, Event::Reply, payload.len());
         let mut core = shard.lock();
         loop {
@@ -156,7 +178,10 @@ impl PendingReply {
                     core = again;
                     if room.is_none() && !core.is_closed() && until.is_some() {
                         drop(core);
-                        if !keep_waiting() {
+                        let keeps_waiting = keep_waiting();
+                        // It may have forked.
+                        shard.owner().check()?;
+                        if !keeps_waiting {
                             return Err(ReplyError::GivenUp);
                         }
                         core = shard.lock();
@@ -174,6 +199,9 @@ impl PendingReply {
     /// times that room had become available before the attempt, for [`Room`].
     #[cfg(feature = "tokio")]
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
+        if let Err(error) = self.shard.owner().check() {
+            return (0, Err(error.into()));
+        }
         let mut core = self.shard.lock();
         let seen = core.room_changes();
         let result = core.reply(&mut self.origin, self.rpc, payload, None);
@@ -213,6 +241,12 @@ impl<'a, R: Pending> Replies<'a, R> {
     pub(crate) fn reply(&mut self) -> Option<(Arc<Shard>, Room)> {
         loop {
             let shard = self.left.first_mut()?.0.pending().shard.clone();
+            if let Err(error) = shard.owner().check() {
+                // In a child of a fork, no request is answered or refused.
+                self.left.clear();
+                self.result = Err(error.into());
+                return None;
+            }
             let mut core = shard.lock();
             let room = Room { seen: core.room_changes() };
             let (mut settled, mut is_full) = (0, false);
@@ -268,7 +302,10 @@ impl<'a, R: Pending> Replies<'a, R> {
 
 impl Drop for PendingReply {
     fn drop(&mut self) {
-        if let Some(origin) = self.origin.take() {
+        // In a child of a fork it is still the parent's to answer.
+        if let Some(origin) = self.origin.take()
+            && self.shard.owner().is_current()
+        {
             self.shard.lock().abandon(origin, self.refusal);
         }
     }

@@ -75,6 +75,9 @@ drop_reasons! {
     /// A request from a host that already has as many bytes in flight as a host may have; it was
     /// refused (CAP-18).
     HostBytes => "host_bytes",
+    /// A request from a host that takes so few of its responses that it has as many bytes of them as
+    /// a host may have; it was refused (CAP-21).
+    HostResponses => "host_responses",
     /// A request that needs a new peer while its host has as many as a host may have, all of them
     /// busy; it was refused (CAP-18).
     HostPeers => "host_peers",
@@ -102,7 +105,7 @@ drop_reasons! {
 impl DropReason {
     /// Whether a limit per host is the reason.
     pub(crate) const fn is_of_host(self) -> bool {
-        matches!(self, Self::HostRpcs | Self::HostBytes | Self::HostPeers)
+        matches!(self, Self::HostRpcs | Self::HostBytes | Self::HostResponses | Self::HostPeers)
     }
 }
 

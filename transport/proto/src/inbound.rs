@@ -1,6 +1,6 @@
 //! The receiving side of an endpoint: grants, memory, priorities, and which requests are accepted.
 
-use crate::budget::Budget;
+use crate::budget::{Budget, WaitingRequests};
 use crate::config::Config;
 use crate::grant::Granter;
 use crate::message::{Buffers, CompleteMessage, MessageIn, Reservation};
@@ -30,19 +30,21 @@ pub(crate) struct Inbound {
     pub(crate) serving: bool,
     /// Number of requests to accept before further ones are refused (CAP-16).
     pub(crate) request_room: usize,
+    /// Requests that wait for the application, by host.
+    pub(crate) waiting: WaitingRequests,
     /// Whether the endpoint was shut down.
     pub(crate) shut_down: bool,
 }
 
 impl Inbound {
     /// The receiving side of an endpoint that accepts requests; the link carries `link_mbps`
-    /// Mbit/s.
-    pub(crate) fn new(config: &Config, link_mbps: u64) -> Self {
+    /// Mbit/s. `seed` is that of hashes.
+    pub(crate) fn new(config: &Config, link_mbps: u64, seed: u64) -> Self {
         let mut granter = Granter::new(config);
         granter.set_link_rate(link_mbps);
         Self {
             granter,
-            budget: Budget::default(),
+            budget: Budget::new(config),
             buffers: Buffers::default(),
             sampler: Sampler::new(config),
             cutoffs: OwnCutoffs::configured(config),
@@ -50,6 +52,7 @@ impl Inbound {
             keep: u32::MAX,
             serving: true,
             request_room: usize::MAX,
+            waiting: WaitingRequests::new(seed),
             shut_down: false,
         }
     }

@@ -128,6 +128,7 @@ mod peer;
 mod priority;
 pub mod probe;
 mod protocol;
+mod quota;
 mod ranges;
 mod rpc;
 mod rpc_key;

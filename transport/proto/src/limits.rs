@@ -14,6 +14,16 @@ use apus_wire::{DATA_HEADER_LEN, Kind, MAX_ACKS, MAX_HEADER_LEN};
 /// stays bounded. Packets that would open more are dropped, and their bytes are requested again.
 pub(crate) const MAX_GAPS: usize = 1_024;
 
+/// Gaps that any incoming message may have. Chosen by us: short messages, whose packets may arrive in
+/// any order, and the first packets of longer ones.
+pub(crate) const FREE_GAPS: usize = 4;
+
+/// Received bytes for which an incoming message may have another gap.
+///
+/// Rationale: a sender cuts messages into packets of more than 1,000 bytes, and each island holds at
+/// least one of them. An island of a byte costs a hundred bytes of memory.
+pub(crate) const BYTES_PER_GAP: usize = 256;
+
 /// Ranges of finished ids that are remembered per peer and direction.
 ///
 /// Rationale: between two ranges there is a live RPC, or one that was given up before it arrived.
@@ -27,6 +37,15 @@ pub(crate) const MAX_ID_RANGES: usize = 4_096;
 /// Chosen by us: as much memory as [`MAX_ID_RANGES`] take, 64 KiB; `peer/sparse_ids` explains for
 /// how long that suffices.
 pub(crate) const MAX_ID_BLOCKS: usize = 4_096;
+
+/// Memory for finished ids that are kept one by one, over all clients, in bytes. One host gets half.
+///
+/// Chosen by us: eight times what gaps for `max_server_rpcs` live requests take by default.
+pub(crate) const MAX_ID_MEMORY: u64 = 8 << 20;
+
+/// Sessions that are considered when memory of finished ids must be freed. Chosen by us: little work
+/// for a packet; each frees half of its memory.
+pub(crate) const SESSIONS_PER_SEARCH: usize = 16;
 
 /// Payload bytes of a packet before the driver has reported the longest packet: an IPv6 packet of
 /// 1500 bytes less IPv6 (40), UDP (8) and DATA headers.
@@ -130,6 +149,10 @@ pub(crate) const KEPT_LENGTHS: Range<usize> = 1 << 16..RESERVE_AT_ONCE + 1;
 /// Most memory that is kept for later messages. Chosen by us: eight of the longest messages, as
 /// many as are granted at a time.
 pub(crate) const MAX_KEPT_BYTES: usize = 8 << 20;
+
+/// Responses of a host that are considered when one of them must make room. Chosen by us: little work
+/// for a command; if all of them make progress, the next command considers others.
+pub(crate) const RESPONSES_PER_SEARCH: usize = 16;
 
 /// Peers checked by one scan for idle ones. The kernel evicts five per millisecond (HM
 /// `homa_peer.c` `homa_peer_gc`).

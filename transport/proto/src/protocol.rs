@@ -7,6 +7,7 @@
 //! groups that each file may change.
 
 use crate::config::Config;
+use crate::peer::PeerId;
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
 use crate::timer::Timers;
@@ -29,6 +30,13 @@ impl Protocol {
     /// the last instant at which the socket was known to be empty.
     pub(crate) fn silence(&self, rpc: RpcKey) -> u64 {
         self.timers.arrears.read_up_to(self.now).since(self.tables.rpcs[rpc].heard)
+    }
+
+    /// Returns for how long a peer may stay silent after a question, in nanoseconds.
+    pub(crate) fn resend_interval(&self, peer: PeerId) -> u64 {
+        let bounds = self.timers.resend_interval;
+        let least = bounds.least(self.config.resend_interval_usecs());
+        self.tables.peers[peer].rtt.rto(least, bounds.most())
     }
 
     /// Returns the silence after which DATA of `rpc` counts as lost (TIME-3), in nanoseconds. It

@@ -28,6 +28,10 @@ impl Ranges {
         let first = self.ranges.partition_point(|range| range.end < new.start);
         let last = first + self.ranges[first..].partition_point(|range| range.start <= new.end);
         if first == last {
+            if self.ranges.len() == self.ranges.capacity() {
+                // Sets are bounded in memory: doubling would waste as much as they hold.
+                self.ranges.reserve_exact(self.ranges.len() / 4 + 4);
+            }
             self.ranges.insert(first, new);
         } else {
             let end = self.ranges[last - 1].end.max(new.end);
@@ -62,6 +66,9 @@ impl Ranges {
         if let Some(first) = self.ranges.first_mut() {
             first.start = first.start.max(limit);
         }
+        if self.ranges.capacity() > 2 * self.ranges.len() + 16 {
+            self.ranges.shrink_to(self.ranges.len());
+        }
         debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
     }
 
@@ -80,6 +87,14 @@ impl Ranges {
         let rest = [before, after].into_iter().filter(|range| range.start < range.end);
         self.ranges.splice(first..last, rest);
         debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
+    }
+
+    /// Adds the numbers between the two lowest ranges.
+    pub(crate) fn fill_lowest_gap(&mut self) {
+        if let [first, second, ..] = &mut self.ranges[..] {
+            first.end = second.end;
+            self.ranges.remove(1);
+        }
     }
 
     /// Returns all ranges, in ascending order.
@@ -107,6 +122,17 @@ impl Ranges {
     #[inline]
     pub(crate) fn last(&self) -> Option<Range<u64>> {
         self.ranges.last().cloned()
+    }
+
+    /// Returns the range in the middle: half of the others are below it.
+    pub(crate) fn middle(&self) -> Option<Range<u64>> {
+        self.ranges.get(self.ranges.len() / 2).cloned()
+    }
+
+    /// Returns the memory that the set occupies, in bytes.
+    #[inline]
+    pub(crate) const fn memory(&self) -> usize {
+        self.ranges.capacity() * size_of::<Range<u64>>()
     }
 
     /// Returns the number of ranges.

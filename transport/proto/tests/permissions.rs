@@ -13,6 +13,7 @@ use std::path::Path;
 /// Functions by file, and by the groups that they may change: `P`rotocol, `I`nbound, `O`utput.
 const PERMITTED: &[(&str, &str, &str)] = &[
     ("expiry/check", "PIO", "check check_receiver ask_in_turn give_up check_response"),
+    ("expiry/check", "P", "is_response_given_up"),
     ("expiry/idle_acks", "PO", "send_idle_acks"),
     ("expiry/mod", "PIO", "run check_after_overflow reap"),
     ("expiry/progress", "PIO", "check_progress"),
@@ -26,6 +27,7 @@ const PERMITTED: &[(&str, &str, &str)] = &[
     ),
     ("lifecycle/ending", "O", "note_answered"),
     ("lifecycle/mod", "PO", "peer_for_client peer_for"),
+    ("lifecycle/stalled", "PIO", "end_stalled_response"),
     ("rx/acknowledge", "PIO", "acknowledge"),
     ("rx/admit", "PIO", "admit admit_confirmed"),
     ("rx/admit", "PI", "room_for"),

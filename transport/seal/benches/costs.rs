@@ -41,7 +41,7 @@ fn address(end: usize) -> SocketAddr {
 
 impl End {
     fn new(negotiator: &Arc<dyn Negotiator>) -> Self {
-        let limits = Limits { unknown_per_second: 1_000_000, ..Limits::default() };
+        let limits = Limits { unproven_per_second: 1_000_000, ..Limits::default() };
         Self {
             handshakes: Handshakes::new(negotiator.clone(), 7, limits, Duration::ZERO),
             keys: None,

@@ -16,6 +16,15 @@ pub enum IdentityKind {
     Local,
 }
 
+/// The role in which a peer was verified. A certificate may be for one of them only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PeerRole {
+    /// The peer started the handshake.
+    Client,
+    /// This end started the handshake, with a server at the peer's address.
+    Server,
+}
+
 /// The verified identity of a peer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -23,11 +32,12 @@ pub struct Identity {
     names: Vec<String>,
     fingerprint: [u8; 32],
     chain: Vec<Vec<u8>>,
+    role: PeerRole,
 }
 
 impl Identity {
     /// Creates an identity from its kind, its names, the SHA-256 of its public key or certificate,
-    /// and its certificate chain in DER, leaf first.
+    /// and its certificate chain in DER, leaf first. It was verified as a client's.
     #[must_use]
     pub const fn new(
         kind: IdentityKind,
@@ -35,7 +45,19 @@ impl Identity {
         fingerprint: [u8; 32],
         chain: Vec<Vec<u8>>,
     ) -> Self {
-        Self { kind, names, fingerprint, chain }
+        Self { kind, names, fingerprint, chain, role: PeerRole::Client }
+    }
+
+    /// Sets the role in which it was verified.
+    #[must_use]
+    pub fn verified_as(self, role: PeerRole) -> Self {
+        Self { role, ..self }
+    }
+
+    /// Returns the role in which it was verified.
+    #[must_use]
+    pub const fn role(&self) -> PeerRole {
+        self.role
     }
 
     /// Returns how the peer proved its identity.

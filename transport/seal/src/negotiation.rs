@@ -72,13 +72,20 @@ pub trait Negotiator: Send + Sync {
     /// [`Failure::Internal`].
     fn accept(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure>;
 
+    /// Returns whether `piece`, the first bytes of a client, may start a handshake. Called before
+    /// anything is spent on the client.
+    fn is_hello(&self, _piece: &[u8]) -> bool {
+        true
+    }
+
     /// Fills `out` with bytes that no peer can guess.
     fn fill_random(&self, out: &mut [u8]);
 
     /// Returns the MAC of `message` under `key`.
     fn mac(&self, key: &[u8; 32], message: &[u8]) -> [u8; 32];
 
-    /// Checks whether a peer admitted earlier is still admitted under the present trust.
+    /// Checks whether a peer admitted earlier is still admitted under the present trust, in the
+    /// role and under the name that were verified.
     ///
     /// # Errors
     ///

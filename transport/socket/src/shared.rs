@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use apus_driver::NetworkError;
+use apus_process::Descriptor;
 use arrayvec::ArrayVec;
 use socket2::Socket;
 
@@ -27,7 +28,7 @@ pub(crate) const BEGINNING: usize = 128;
 /// State shared by the two halves.
 #[derive(Debug)]
 pub(crate) struct SharedSocket {
-    pub(crate) socket: Socket,
+    pub(crate) socket: Descriptor<Socket>,
     pub(crate) family: Family,
     pub(crate) carrier: Carrier,
     pub(crate) counters: Arc<SocketCounters>,
@@ -52,7 +53,7 @@ impl SharedSocket {
     #[must_use]
     pub(crate) fn new(socket: Socket, family: Family, carrier: Carrier) -> Self {
         Self {
-            socket,
+            socket: Descriptor::new(socket),
             family,
             carrier,
             counters: Arc::default(),

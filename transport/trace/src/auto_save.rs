@@ -21,6 +21,7 @@ use crate::file::FileError;
 use crate::freeze_reason::FreezeReason;
 use crate::recorder;
 use crate::trace::{Frozen, Trace};
+use apus_process::{Owner, PerProcess};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -102,7 +103,7 @@ pub struct SavedFiles {
     pub problem: Option<String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct SaverState {
     /// Settings of all guards.
     settings: Vec<TraceFiles>,
@@ -113,16 +114,11 @@ struct SaverState {
     problem: Option<String>,
 }
 
-static STATE: Mutex<SaverState> = Mutex::new(SaverState {
-    settings: Vec::new(),
-    guards: 0,
-    thread: None,
-    files: 0,
-    problem: None,
-});
+/// A child of a fork has neither the thread nor the guards.
+static STATE: PerProcess<Mutex<SaverState>> = PerProcess::new(Mutex::default);
 
 fn state() -> MutexGuard<'static, SaverState> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+    STATE.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SaverState {
@@ -152,7 +148,7 @@ pub fn saved_files() -> SavedFiles {
 pub struct AutoSave {
     files: TraceFiles,
     /// The process that made the guard. A fork of it has the same memory, but not the thread.
-    pid: u32,
+    owner: Owner,
 }
 
 /// Starts to save the trace when it freezes, until the returned guard is dropped. A trace that is
@@ -171,12 +167,12 @@ pub fn start(files: TraceFiles) -> io::Result<AutoSave> {
     }
     state.guards += 1;
     state.settings.push(files.clone());
-    Ok(AutoSave { files, pid: std::process::id() })
+    Ok(AutoSave { files, owner: Owner::current() })
 }
 
 impl Drop for AutoSave {
     fn drop(&mut self) {
-        if self.pid != std::process::id() {
+        if !self.owner.is_current() {
             return;
         }
         let last = {

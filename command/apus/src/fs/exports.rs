@@ -26,6 +26,9 @@ pub(super) struct Entry {
     pub(super) writable: bool,
     #[serde(default)]
     pub(super) squash: Option<u32>,
+    /// Root of other hosts is root here.
+    #[serde(default)]
+    pub(super) trust_root: bool,
     /// Networks served without encryption.
     #[serde(default)]
     trust: Vec<String>,
@@ -34,7 +37,7 @@ pub(super) struct Entry {
 impl Entry {
     /// An entry for a directory named on the command line.
     pub(super) fn new(directory: PathBuf, writable: bool, squash: Option<u32>) -> Self {
-        Self { directory, writable, squash, trust: Vec::new() }
+        Self { directory, writable, squash, trust_root: false, trust: Vec::new() }
     }
 
     /// Replaces the directory with its path without links.
@@ -56,6 +59,7 @@ impl Entry {
         let settings = ServerSettings {
             read_only: !self.writable,
             squash: self.squash,
+            trusts_root: self.trust_root,
             // A directory that was never served has no leases.
             grace: self.directory.join(STORE).exists(),
             export: number,

@@ -25,8 +25,12 @@ use apus_command_line::signals;
 ///
 /// Without --sealed packets are not encrypted: a machine that can read or forge them can read and
 /// change the files. So clients are served only on this host, and in networks that --trust names;
-/// with --sealed it restricts them further. A server that an ordinary user runs has that user's
-/// rights; started by root, it serves files of all users, and accepts the user that a client names.
+/// with --sealed it restricts them further.
+///
+/// A server that root runs acts as each client's user: on this host as the user that the kernel
+/// names, for other hosts as any user that they name, except root. Only root of this host makes
+/// devices and set-id programs. A server that an ordinary user runs serves that user, root, and the
+/// networks that --trust names, with that user's rights.
 ///
 /// A file for --exports has a table in TOML for each directory. Only `directory` is required, and
 /// nothing is writable unless it says so:
@@ -45,7 +49,7 @@ pub(super) struct FsServeArguments {
     #[arg(value_name = "DIR", required_unless_present = "exports")]
     directory: Option<PathBuf>,
     /// Serve the directories that this file lists, under names: clients mount HOST:PORT/NAME
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["directory", "read_only", "squash", "trust"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["directory", "read_only", "squash", "trust", "trust_root"])]
     exports: Option<PathBuf>,
     /// Address to listen on, HOST:PORT. Port 0 picks a free one. `[::]:4000` listens on all
     /// addresses of the host
@@ -54,10 +58,13 @@ pub(super) struct FsServeArguments {
     /// Refuse all changes
     #[arg(long)]
     read_only: bool,
-    /// Give everything that is created to this user and the group of the same number; owners cannot
-    /// be changed then
+    /// Act as this user and the group of the same number for all clients
     #[arg(long, value_name = "UID")]
     squash: Option<u32>,
+    /// Treat root of other hosts as root of this one: it reads and changes everything, and makes
+    /// devices and set-id programs
+    #[arg(long)]
+    trust_root: bool,
     /// Serve clients in this network, such as 10.0.0.0/8 or fd00::/8, without encryption; may be
     /// repeated
     #[arg(long, value_name = "NET")]
@@ -86,6 +93,7 @@ pub(super) fn run(arguments: &FsServeArguments) -> Result<(), Failure> {
         (Some(file), _) => exports::open(file)?,
         (None, Some(directory)) => {
             let mut entry = Entry::new(directory.clone(), !arguments.read_only, arguments.squash);
+            entry.trust_root = arguments.trust_root;
             entry
                 .resolve()
                 .map_err(|problem| Failure::Argument { argument: "DIR".to_owned(), problem })?;

@@ -16,17 +16,17 @@ use crate::hosts::Hosts;
 const FUNCTIONS: [&str; 2] = ["request_wait", "fuse"];
 
 /// A served directory and a place to mount it.
-struct Folders(TempDir);
+pub(crate) struct Folders(TempDir);
 
 impl Folders {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folders = Self(tempfile::tempdir().unwrap());
         fs::create_dir(folders.path("served")).unwrap();
         fs::create_dir(folders.path("here")).unwrap();
         folders
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 }

@@ -7,6 +7,7 @@ mod echo;
 mod file_exports;
 mod file_links;
 mod file_mount_helper;
+mod file_rights;
 mod forward;
 mod harness;
 mod hosts;

@@ -11,9 +11,10 @@ use super::handles::Proofs;
 use super::learned::Learned;
 use super::leases::Leases;
 use super::queue::Queue;
-use super::recalls::Recalls;
-use super::session::Sessions;
+use super::recalls::{Began, Recalls};
+use super::session::{Sender, Session, Sessions};
 use super::settings::ServerSettings;
+use super::shares::{Host, Shares};
 
 /// Leases, and the requests and recalls that change them.
 #[derive(Debug, Default)]
@@ -62,6 +63,8 @@ pub(super) struct Access<S> {
     /// End of the grace period, during which leases are only reclaimed.
     pub(super) grace_ends: Option<Duration>,
     pub(super) sessions: Sessions,
+    /// Payload bytes of batches that wait for their predecessor.
+    pub(super) held_shares: Shares,
     pub(super) holdings: Holdings,
     pub(super) returns: Returns,
     /// Whether the store has failed; the error, until `poll` returns it.
@@ -74,6 +77,20 @@ impl<S: Store> Access<S> {
     pub(super) fn break_down(&mut self, error: StoreError) {
         self.is_broken = true;
         self.store_error = Some(error);
+    }
+
+    /// Returns the host of a session.
+    pub(super) fn host(&self, session: u64) -> Option<Host> {
+        self.sessions.get(session).map(|session| session.host)
+    }
+
+    /// Returns the beginning of a session's recall that is requested now.
+    pub(super) fn began(&self, session: u64) -> Began {
+        let (progress, silence) = self
+            .sessions
+            .get(session)
+            .map_or((0, Duration::ZERO), |session| (session.progress, session.silence));
+        Began { at: self.now, progress, silence }
     }
 
     /// Returns whether leases are only reclaimed.
@@ -105,16 +122,16 @@ impl<S: Store> Access<S> {
         }
     }
 
-    /// Restarts a session's term: a request has arrived. Returns false if `peer` has no such
+    /// Restarts a session's term: a request has arrived. Returns false if the sender has no such
     /// session.
-    pub(super) fn renew(&mut self, number: u64, peer: std::net::SocketAddr) -> bool {
+    pub(super) fn renew(&mut self, number: u64, sender: &Sender) -> bool {
         let now = self.now;
-        let Some(session) = self.sessions.get_mut(number).filter(|session| session.peer == peer)
-        else {
-            return false;
+        let is_its = |session: &&mut Session| {
+            session.peer == sender.peer && session.rights.is_same_client(&sender.rights)
         };
-        session.last_heard = now;
+        let Some(session) = self.sessions.get_mut(number).filter(is_its) else { return false };
         session.is_known = true;
+        self.sessions.hear(number, now, self.settings.term);
         self.holdings.recalls.wake(number);
         true
     }

@@ -13,6 +13,8 @@ use super::records::Changes;
 pub(super) struct AppendedBatch {
     pub(super) session: u64,
     pub(super) number: u64,
+    /// What it is worth as [progress](super::session::Session::progress).
+    pub(super) progress: u64,
     pub(super) calls: Vec<CallToken>,
     pub(super) changes: Changes,
     pub(super) returns: Vec<Handle>,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::store::{AppliedBatch, ClientBatch, Store};
 use crate::wire::limits::MAX_ENTRIES;
-use crate::wire::{Attributes, Batch, BatchDone, Failure, Ino, LeaseKind, Response};
+use crate::wire::{Attributes, Batch, BatchDone, Errno, Failure, Ino, LeaseKind, Record, Response};
 use bytes::Bytes;
 
 use super::access::Access;
@@ -15,9 +15,9 @@ use super::effect::CallToken;
 use super::grants::grant;
 use super::orphan_care::{drop_if_unused, forget_node, keep_orphan};
 use super::output::Output;
-use super::records::{Changes, NodeEvent, Objection, check_records, squash};
+use super::records::{Changes, NodeEvent, Objection, check_records};
 use super::session::HeldBatch;
-use super::settings::{MAX_APPENDED_BYTES, MAX_BATCH_CALLS, MAX_HELD_BATCHES, MAX_HELD_BYTES};
+use super::settings::{MAX_APPENDED_BYTES, MAX_BATCH_CALLS, MAX_HELD_BATCHES, RECORD_PROGRESS};
 
 /// Handles a batch: appends it if it is next, holds it if earlier ones are missing.
 pub(super) fn receive_batch<S: Store>(
@@ -46,7 +46,8 @@ pub(super) fn receive_batch<S: Store>(
         }
         return calls.push(call);
     }
-    if session.held_bytes + payload.len() > MAX_HELD_BYTES
+    let host = session.host;
+    if !core.access.held_shares.has_room(host, payload.len())
         || batch.number.saturating_sub(expected) > MAX_HELD_BATCHES
     {
         // Makes room: appended batches delay the others.
@@ -56,11 +57,11 @@ pub(super) fn receive_batch<S: Store>(
     let expected = session.expected;
     let is_far = batch.number.saturating_sub(expected) > MAX_HELD_BATCHES;
     let is_next = batch.number == expected;
-    let is_large = !is_next && session.held_bytes + payload.len() > MAX_HELD_BYTES;
+    let is_large = !is_next && !core.access.held_shares.has_room(host, payload.len());
     if session.is_stopped || batch.number < expected || is_far || is_large {
         return core.output.fail(call, Failure::BatchOutOfOrder { expected });
     }
-    session.held_bytes += payload.len();
+    core.access.held_shares.add(host, payload.len());
     session.held.insert(batch.number, HeldBatch { calls: vec![call], batch, payload });
     advance(core, number);
     if core.appended.bytes > MAX_APPENDED_BYTES {
@@ -76,11 +77,9 @@ pub(super) fn advance<S: Store>(core: &mut Core<S>, number: u64) {
     }
     let expected = session.expected;
     let Some(mut held) = session.held.remove(&expected) else { return };
-    session.held_bytes -= held.payload.len();
-    squash(&core.access.settings, &mut held.batch.records);
-    let Some(session) = core.access.sessions.get(number) else { return };
+    core.access.held_shares.remove(session.host, held.payload.len());
     let client = session.client;
-    match check_records(&core.access, number, session, &held.batch.records) {
+    match check_batch(&mut core.access, number, &mut held.batch.records) {
         Ok(changes) => {
             for ino in &changes.acquired {
                 grant(&mut core.access, number, *ino, LeaseKind::Exclusive);
@@ -91,7 +90,9 @@ pub(super) fn advance<S: Store>(core: &mut Core<S>, number: u64) {
             let HeldBatch { calls, batch, payload } = held;
             let Batch { number: batch, records, returns } = batch;
             let session = number;
-            let appended = AppendedBatch { session, number: batch, calls, changes, returns };
+            let progress = payload.len() as u64 + records.len() as u64 * RECORD_PROGRESS;
+            let appended =
+                AppendedBatch { session, number: batch, progress, calls, changes, returns };
             core.appended.batches.insert(client, appended);
             core.access.store.append(ClientBatch { client, number: batch, records, payload });
             if let Some(session) = core.access.sessions.get_mut(number) {
@@ -100,7 +101,7 @@ pub(super) fn advance<S: Store>(core: &mut Core<S>, number: u64) {
         }
         Err(Objection::Wait) => {
             if let Some(session) = core.access.sessions.get_mut(number) {
-                session.held_bytes += held.payload.len();
+                core.access.held_shares.add(session.host, held.payload.len());
                 session.held.insert(expected, held);
             }
         }
@@ -111,6 +112,18 @@ pub(super) fn advance<S: Store>(core: &mut Core<S>, number: u64) {
             stop(core, number);
         }
     }
+}
+
+/// Checks the records of a batch: whether the session has the leases for them, and the rights.
+fn check_batch<S: Store>(
+    access: &mut Access<S>,
+    number: u64,
+    records: &mut [Record],
+) -> Result<Changes, Objection> {
+    let session = access.sessions.get(number).ok_or(Errno::STALE)?;
+    let changes = check_records(access, number, session, records)?;
+    access.judge(number, records)?;
+    Ok(changes)
 }
 
 /// Commits appended batches, and those that become possible.
@@ -155,6 +168,7 @@ fn finish_batch<S: Store>(core: &mut Core<S>, applied: AppliedBatch, appended: A
     if let Some(session) = core.access.sessions.get_mut(session) {
         session.applied = number;
         session.last_batch = core.access.now;
+        session.progress = session.progress.saturating_add(appended.progress);
     }
     note_events(core, session, &appended.changes, failed.map(|(at, _)| at), &changed, orphaned);
     for handle in appended.returns {
@@ -256,8 +270,8 @@ fn stop<S: Store>(core: &mut Core<S>, number: u64) {
 /// Refuses the batches that a session holds back.
 pub(super) fn refuse_held<S: Store>(core: &mut Core<S>, number: u64, failure: &Failure) {
     let Some(session) = core.access.sessions.get_mut(number) else { return };
-    session.held_bytes = 0;
     for held in std::mem::take(&mut session.held).into_values() {
+        core.access.held_shares.remove(session.host, held.payload.len());
         for call in held.calls {
             core.output.fail(call, failure.clone());
         }

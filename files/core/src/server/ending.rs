@@ -36,11 +36,9 @@ pub(super) fn end_session<S: Store>(
         core.access.holdings.queue.touch(ino);
     }
     core.early_locks.end(&mut core.output, number);
-    let ended = core.locks.end(number);
-    for call in ended.withdrawn {
+    for call in core.locks.end(number) {
         core.output.fail(call, Failure::SessionEnded);
     }
-    core.output.locks_granted(&ended.granted);
     for ino in core.orphans.end(number) {
         drop_if_unused(core, ino);
     }
@@ -55,10 +53,11 @@ pub(super) fn end_session<S: Store>(
 /// Ends sessions of clients that are gone for good.
 pub(super) fn end_idle_sessions<S: Store>(core: &mut Core<S>) {
     let idle = core.access.settings.term * IDLE_TERMS;
-    let all = core.access.sessions.iter();
-    let ended = all.filter(|(_, session)| core.access.now >= session.last_heard + idle);
-    let ended: Vec<u64> = ended.map(|(number, _)| number).collect();
-    for number in ended {
-        end_session(core, number, true);
+    while let Some((number, heard)) = core.access.sessions.first_heard()
+        && core.access.now >= heard + idle
+    {
+        if end_session(core, number, true).is_none() {
+            return;
+        }
     }
 }

@@ -114,7 +114,12 @@ pub(super) fn lease<S: Store>(
     let mut needs = Needs::new();
     for lease in wanted.iter().filter(|lease| lease.kind != LeaseKind::None) {
         // A missing node does not prevent the other leases: clients request thousands at a time.
-        if access.is_valid(session, lease.node) && access.store.attributes(lease.node.ino).is_ok() {
+        if access.is_valid(session, lease.node)
+            && let Ok(attributes) = access.store.attributes(lease.node.ino)
+        {
+            if access.permitted(session, &attributes, lease.kind) < lease.kind {
+                return Attempt::failed(Errno::ACCES);
+            }
             let need = needs.entry(lease.node.ino).or_default();
             *need = lease.kind.max(*need);
         }

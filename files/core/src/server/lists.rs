@@ -6,15 +6,16 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::limits::MAX_ENTRIES;
 use crate::wire::{Attributes, Errno, Ino, LeaseKind, ListTree, Listing, Name, NodeKind, Response};
+
+use crate::rights::access::{EXECUTE, READ};
 
 use super::access::Access;
 use super::attempt::Attempt;
 use super::grants::{is_readable, offer};
 use super::queue::Needs;
 use super::reads::{contents, entry, entry_with};
-use super::settings::{ENTRY_BYTES, MAX_INLINE, MAX_LISTING_BYTES};
+use super::settings::{ENTRY_BYTES, MAX_INLINE, MAX_LISTED, MAX_LISTING_BYTES};
 use crate::store::{DirectoryPart, Store};
 
 /// Remaining room of a response.
@@ -63,9 +64,12 @@ pub(super) fn list_tree<S: Store>(
         Ok(_) => return Attempt::failed(Errno::NOTDIR),
         Err(errno) => return Attempt::failed(errno),
     };
+    if let Err(errno) = access.may(session, ino, READ | EXECUTE) {
+        return Attempt::failed(errno);
+    }
     let mut budget = Budget {
         // One for the listing itself.
-        entries: (list.entries.max(1) as usize).min(MAX_ENTRIES - 1) + 1,
+        entries: (list.entries.max(1) as usize).min(MAX_LISTED) + 1,
         bytes: MAX_LISTING_BYTES,
         contents: list.inline_total as usize,
     };
@@ -110,7 +114,8 @@ fn listing<S: Store>(
     budget: &mut Budget,
     below: &mut VecDeque<Directory>,
 ) -> Listing {
-    let lease = offer(access, ticket, session, directory.ino, list.lease);
+    let wanted = access.permitted(session, &directory.attributes, list.lease);
+    let lease = offer(access, ticket, session, directory.ino, wanted);
     let mut entries: Vec<(Name, _)> = Vec::with_capacity(part.entries.len());
     let mut is_complete = part.is_complete;
     for (name, ino, attributes) in part.entries {
@@ -124,11 +129,14 @@ fn listing<S: Store>(
             continue;
         }
         let most = list.inline.min(MAX_INLINE).min(budget.contents.min(budget.bytes) as u32);
-        let contents = contents(access, ino, &attributes, most);
+        let contents = contents(access, session, ino, &attributes, most);
         let length = contents.as_ref().map_or(0, bytes::Bytes::len);
         budget.contents = budget.contents.saturating_sub(length);
         budget.bytes = budget.bytes.saturating_sub(length);
-        if attributes.kind == NodeKind::Directory && directory.depth > 1 {
+        if attributes.kind == NodeKind::Directory
+            && directory.depth > 1
+            && access.may(session, ino, READ | EXECUTE).is_ok()
+        {
             below.push_back(Directory { ino, attributes, depth: directory.depth - 1 });
         }
         let entry = entry(access, ticket, session, ino, attributes, list.lease, contents);

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::rights::access::{READ, WRITE};
 use crate::store::Store;
 use crate::wire::{Errno, Handle, Ino, Lock, LockKind, LockOwner, LockRange, Response};
 
@@ -12,7 +13,9 @@ use super::core::Core;
 use super::early_locks::EarlyLock;
 use super::effect::CallToken;
 use super::ending::end_session;
-use super::locks::{HeldLock, Holder, LockOutcome};
+use super::locks::{HeldLock, Holder, LockOutcome, Served};
+use super::output::Output;
+use super::settings::LOCK_CHECKS;
 
 /// Acquires or releases a lock.
 pub(super) fn lock<S: Store>(core: &mut Core<S>, session: u64, call: CallToken, lock: &Lock) {
@@ -24,18 +27,38 @@ pub(super) fn lock<S: Store>(core: &mut Core<S>, session: u64, call: CallToken, 
     }
     let Some(wanted) = wanted_lock(core, session, call, lock) else { return };
     end_silent_lockers(core, lock.file.ino, &wanted);
-    let mut granted = Vec::new();
+    let Some(host) = core.access.host(session) else { return };
     let wait = lock.wait.then_some(call);
-    match core.locks.lock(lock.file.ino, wanted, wait, &mut granted) {
-        LockOutcome::Taken => core.output.respond(call, &Response::Locked(None)),
-        LockOutcome::Conflict(conflict) => {
-            core.output.respond(call, &Response::Locked(Some(conflict)));
-        }
-        LockOutcome::Waits => {}
-        LockOutcome::Deadlock => core.output.fail_errno(call, Errno::DEADLK),
-        LockOutcome::Full => core.output.fail_errno(call, Errno::NOLCK),
+    let mut served = Vec::new();
+    let outcome = core.locks.lock(host, lock.file.ino, wanted, wait, &mut served);
+    served.push((call, outcome));
+    answer_all(&mut core.output, served);
+}
+
+fn answer_all(output: &mut Output, served: Vec<Served>) {
+    for (call, outcome) in served {
+        answer(output, call, outcome);
     }
-    core.output.locks_granted(&granted);
+}
+
+fn answer(output: &mut Output, call: CallToken, outcome: LockOutcome) {
+    match outcome {
+        LockOutcome::Taken => output.respond(call, &Response::Locked(None)),
+        LockOutcome::Conflict(conflict) => output.respond(call, &Response::Locked(Some(conflict))),
+        LockOutcome::Waits => {}
+        LockOutcome::Deadlock => output.fail_errno(call, Errno::DEADLK),
+        LockOutcome::Full => output.fail_errno(call, Errno::NOLCK),
+    }
+}
+
+/// Answers lock requests that waited, and notes which sessions others wait for.
+pub(super) fn serve_ready_locks<S: Store>(core: &mut Core<S>) {
+    let mut served = Vec::new();
+    core.locks.serve_ready(LOCK_CHECKS, &mut served);
+    answer_all(&mut core.output, served);
+    for session in core.locks.take_changed() {
+        core.access.sessions.watch(session, core.locks.is_blocking(session));
+    }
 }
 
 /// Returns the lock that prevents another one.
@@ -61,12 +84,14 @@ fn reclaim_lock<S: Store>(core: &mut Core<S>, session: u64, call: CallToken, loc
     if !core.access.is_grace() || is_fenced {
         return core.output.fail_errno(call, Errno::NOLCK);
     }
-    let mut granted = Vec::new();
-    match core.locks.lock(lock.file.ino, wanted, None, &mut granted) {
+    let Some(host) = core.access.host(session) else { return };
+    let mut served = Vec::new();
+    let outcome = core.locks.lock(host, lock.file.ino, wanted, None, &mut served);
+    answer_all(&mut core.output, served);
+    match outcome {
         LockOutcome::Taken => core.output.respond(call, &Response::Locked(None)),
         _ => core.output.fail_errno(call, Errno::NOLCK),
     }
-    core.output.locks_granted(&granted);
 }
 
 /// Delays a request until all clients have had time to take their locks again.
@@ -77,7 +102,8 @@ fn postpone_lock<S: Store>(
     lock: &Lock,
     is_test: bool,
 ) {
-    if !core.early_locks.add(EarlyLock { session, call, lock: *lock, is_test }) {
+    let Some(host) = core.access.host(session) else { return };
+    if !core.early_locks.add(EarlyLock { session, host, call, lock: *lock, is_test }) {
         core.output.fail_errno(call, Errno::NOLCK);
     }
 }
@@ -85,7 +111,7 @@ fn postpone_lock<S: Store>(
 /// Serves the requests that waited for the end of the grace period, in the order of arrival.
 pub(super) fn serve_early_locks<S: Store>(core: &mut Core<S>) {
     for early in core.early_locks.take() {
-        let EarlyLock { session, call, lock: wanted, is_test } = early;
+        let EarlyLock { session, call, lock: wanted, is_test, .. } = early;
         if is_test {
             test_lock(core, session, call, &wanted);
         } else {
@@ -112,27 +138,34 @@ pub(super) fn cancel_lock<S: Store>(
 
 /// Ends sessions whose locks conflict with a requested one, and whose term has passed.
 fn end_silent_lockers<S: Store>(core: &mut Core<S>, ino: Ino, wanted: &HeldLock) {
-    for holder in core.locks.blockers(ino, wanted) {
-        if wanted.kind != LockKind::Unlock && core.access.is_silent(holder.session) {
-            end_session(core, holder.session, true);
+    while let Some(session) = core.locks.blocker(ino, wanted)
+        && core.access.is_silent(session)
+    {
+        if end_session(core, session, true).is_none() {
+            return;
         }
     }
 }
 
 /// Ends sessions whose locks are waited for, and whose term has passed.
 pub(super) fn check_locks<S: Store>(core: &mut Core<S>) {
-    for session in core.locks.blocking() {
-        if core.access.is_silent(session) {
-            end_session(core, session, true);
+    while let Some((session, heard)) = core.access.sessions.first_watched()
+        && core.access.now >= heard + core.access.settings.term
+    {
+        if end_session(core, session, true).is_none() {
+            return;
         }
+        serve_ready_locks(core);
     }
 }
 
-/// Returns when [`check_locks`](Self::check_locks) is needed.
+/// Returns when [`check_locks`] or [`serve_ready_locks`] is needed.
 pub(super) fn lock_deadline<S: Store>(core: &Core<S>) -> Option<Duration> {
-    let blocking = core.locks.blocking();
-    let blocking = blocking.iter().filter_map(|number| core.access.sessions.get(*number));
-    blocking.map(|session| session.last_heard + core.access.settings.term).min()
+    if core.locks.has_ready() {
+        return Some(core.access.now);
+    }
+    let (_, heard) = core.access.sessions.first_watched()?;
+    Some(heard + core.access.settings.term)
 }
 
 /// Checks a request; responds and returns `None` if it is refused.
@@ -144,6 +177,13 @@ fn wanted_lock<S: Store>(
 ) -> Option<HeldLock> {
     if !core.access.is_valid(session, lock.file) {
         core.output.fail_errno(call, Errno::STALE);
+        return None;
+    }
+    let ino = lock.file.ino;
+    // A process locks what it has open, for reading or for writing.
+    let may = core.access.may_use(session, ino, READ);
+    if let Err(errno) = may.or_else(|_| core.access.may_use(session, ino, WRITE)) {
+        core.output.fail_errno(call, errno);
         return None;
     }
     let whole = LockRange { start: 0, end: u64::MAX };

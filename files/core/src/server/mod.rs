@@ -20,7 +20,7 @@
 //!   lease in a listing or a Welcome: they may be out of date.
 //! - **FSSERVE-4** If a lease ends, then its client has returned it or closed the orphan, or its
 //!   session has ended. If a session ends, then its client has requested that, or its term has
-//!   passed since the last request, or a recall was not answered for several terms. The client
+//!   passed since the last request, or a recall was not answered in time (`recall.rs`). The client
 //!   starts its term earlier than the server, so it stops first.
 //! - **FSSERVE-5** If a recall is outstanding, then its session gets no lease on the node beyond
 //!   the kept part. So the answer never ends a lease that was granted later.
@@ -84,6 +84,7 @@ mod early_locks;
 mod effect;
 mod ending;
 mod fences;
+mod file_locks;
 mod grants;
 mod handles;
 mod latecomers;
@@ -91,11 +92,13 @@ mod learned;
 mod leases;
 mod lists;
 mod lock_requests;
+mod lock_tree;
 mod locks;
 mod metrics;
 mod orphan_care;
 mod orphans;
 mod output;
+mod permissions;
 mod queue;
 mod reads;
 mod recall;
@@ -105,12 +108,16 @@ mod records;
 mod requests;
 mod session;
 mod settings;
+mod shares;
 mod status;
 mod welcome;
+mod work;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::rights::{Rights, User};
 use crate::store::{Store, StoreError};
 use crate::wire::frame::decode;
 use crate::wire::{Decoded, Errno, Failure, Request, RequestKind, Response, SessionRequest};
@@ -125,16 +132,19 @@ use early_locks::EarlyLocks;
 use ending::end_idle_sessions;
 use handles::Proofs;
 use learned::{Learned, MAX_LEARNED};
-use lock_requests::{cancel_lock, check_locks, lock, lock_deadline, serve_early_locks, test_lock};
+use lock_requests::{
+    cancel_lock, check_locks, lock, lock_deadline, serve_early_locks, serve_ready_locks, test_lock,
+};
 use locks::Locks;
 use orphan_care::ask_about_orphans;
 use orphans::Orphans;
 use output::Output;
-use recall::{check_recalls, finish_recall, recall_deadline, send_recalls};
+use recall::{check_recalls, finish_recall, recall_deadline, schedule_checks, send_recalls};
 use reclaim::reclaim;
 use requests::{recall_lent, release, retry, serve};
-use session::Sessions;
-use settings::IDLE_TERMS;
+use session::{Sender, Sessions};
+use settings::{HELD_BYTES, IDLE_TERMS};
+use shares::Shares;
 use welcome::{part, welcome};
 
 pub use effect::{CallToken, CallbackToken, ServerEffect};
@@ -154,6 +164,7 @@ impl<S: Store> Server<S> {
     ///
     /// [`StoreError`]: the store failed.
     pub fn new(store: S, settings: ServerSettings, now: Duration) -> Result<Self, StoreError> {
+        let locks = Locks::new(store.secret());
         let access = Access {
             proofs: Proofs::new(store.secret()),
             returns: Returns {
@@ -164,9 +175,10 @@ impl<S: Store> Server<S> {
             },
             grace_ends: settings.grace.then(|| now + settings.term),
             store,
+            sessions: Sessions::new(settings.max_sessions),
             settings,
             now,
-            sessions: Sessions::default(),
+            held_shares: Shares::new(HELD_BYTES),
             holdings: Holdings::default(),
             is_broken: false,
             store_error: None,
@@ -174,7 +186,7 @@ impl<S: Store> Server<S> {
         let mut core = Core {
             access,
             appended: Appended::default(),
-            locks: Locks::default(),
+            locks,
             early_locks: EarlyLocks::default(),
             orphans: Orphans::default(),
             output: Output::default(),
@@ -185,12 +197,29 @@ impl<S: Store> Server<S> {
         Ok(Self { core })
     }
 
-    /// Handles a request from `peer`, the address for callbacks of its session. Returns the kind of
-    /// the request, if it could be decoded.
+    /// Handles a request of a client that may do everything, or whatever the user may do to whom all
+    /// clients are squashed. See [`handle_request_as`](Self::handle_request_as).
     pub fn handle_request(
         &mut self,
         now: Duration,
         peer: SocketAddr,
+        call: CallToken,
+        message: Bytes,
+    ) -> Option<RequestKind> {
+        let squash = self.core.access.settings.squash;
+        let squash = squash.map(|uid| Rights::User(Arc::new(User::alone(uid))));
+        self.handle_request_as(now, peer, squash.unwrap_or_default(), call, message)
+    }
+
+    /// Handles a request from `peer`, the address for callbacks of its session, with the rights of
+    /// the client. Returns the kind of the request, if it could be decoded.
+    ///
+    /// A session keeps the rights that it began with: requests of another client do not reach it.
+    pub fn handle_request_as(
+        &mut self,
+        now: Duration,
+        peer: SocketAddr,
+        rights: Rights,
         call: CallToken,
         message: Bytes,
     ) -> Option<RequestKind> {
@@ -206,7 +235,7 @@ impl<S: Store> Server<S> {
             Ok(decoded) => {
                 kind = Some(decoded.message.kind());
                 core.output.counters.requests.add(decoded.message.kind() as u8);
-                handle_message(core, peer, call, decoded);
+                handle_message(core, &Sender { peer, rights }, call, decoded);
             }
         }
         settle(core);
@@ -257,8 +286,7 @@ impl<S: Store> Server<S> {
     /// Returns when [`poll`](Self::poll) must be called if no message arrives.
     pub fn next_deadline(&self) -> Option<Duration> {
         let Access { sessions, settings, holdings, grace_ends, .. } = &self.core.access;
-        let idle = sessions.iter().map(|(_, session)| session.last_heard);
-        let idle = idle.min().map(|heard| heard + settings.term * IDLE_TERMS);
+        let idle = sessions.first_heard().map(|(_, heard)| heard + settings.term * IDLE_TERMS);
         let recall = recall_deadline(&self.core.access);
         let waiting = [recall, lock_deadline(&self.core), holdings.contention.deadline()];
         [*grace_ends, idle].into_iter().chain(waiting).flatten().min()
@@ -267,6 +295,11 @@ impl<S: Store> Server<S> {
     /// Returns the next effect.
     pub fn take_effect(&mut self) -> Option<ServerEffect> {
         self.core.output.take()
+    }
+
+    /// Returns the settings.
+    pub const fn settings(&self) -> &ServerSettings {
+        &self.core.access.settings
     }
 
     /// Returns the store, for access that only the store offers, such as planting a fault.
@@ -296,13 +329,13 @@ impl<S: Store> Server<S> {
 
 fn handle_message<S: Store>(
     core: &mut Core<S>,
-    peer: SocketAddr,
+    sender: &Sender,
     call: CallToken,
     decoded: Decoded<Request>,
 ) {
     match decoded.message {
-        Request::Hello(hello) => welcome(core, peer, call, &hello),
-        Request::Of { session, request } if core.access.renew(session, peer) => {
+        Request::Hello(hello) => welcome(core, sender, call, &hello),
+        Request::Of { session, request } if core.access.renew(session, sender) => {
             dispatch(core, session, call, request, decoded.payload);
         }
         Request::Of { .. } => core.output.fail(call, Failure::SessionEnded),
@@ -353,7 +386,9 @@ fn settle<S: Store>(core: &mut Core<S>) {
     {
         retry(core, ticket);
     }
+    serve_ready_locks(core);
     send_recalls(&mut core.access, &mut core.output);
+    schedule_checks(&mut core.access);
 }
 
 fn end_grace<S: Store>(core: &mut Core<S>) {

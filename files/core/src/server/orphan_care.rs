@@ -22,7 +22,8 @@ pub(super) fn keep_orphan<S: Store>(
         .map(|(number, _)| number)
         .collect();
     for session in &undecided {
-        core.access.holdings.recalls.request(*session, ino, LeaseKind::None, true, core.access.now);
+        let began = core.access.began(*session);
+        core.access.holdings.recalls.request(*session, ino, LeaseKind::None, true, began);
     }
     if core.access.is_grace() {
         undecided.insert(ABSENT);

@@ -49,11 +49,4 @@ impl Output {
     pub(super) fn fail_errno(&mut self, call: CallToken, errno: Errno) {
         self.fail(call, Failure::Errno(errno));
     }
-
-    /// Responds to lock requests that were granted.
-    pub(super) fn locks_granted(&mut self, granted: &[CallToken]) {
-        for call in granted {
-            self.respond(*call, &Response::Locked(None));
-        }
-    }
 }

@@ -29,11 +29,33 @@ pub(super) struct Waiting {
 pub(super) struct Queue {
     last: u64,
     waiting: BTreeMap<u64, Waiting>,
-    nodes: BTreeMap<Ino, BTreeSet<u64>>,
+    nodes: BTreeMap<Ino, Line>,
+    sessions: BTreeMap<u64, BTreeSet<u64>>,
     // Tickets whose nodes have changed hands since they were attempted.
     ready: BTreeSet<u64>,
     // Numbers of waiting requests and of their nodes, by session.
     loads: BTreeMap<u64, (usize, usize)>,
+}
+
+/// Requests that need one node.
+#[derive(Debug, Default)]
+struct Line {
+    exclusive: BTreeSet<u64>,
+    others: BTreeSet<u64>,
+}
+
+impl Line {
+    fn of(&mut self, kind: LeaseKind) -> &mut BTreeSet<u64> {
+        if kind == LeaseKind::Exclusive { &mut self.exclusive } else { &mut self.others }
+    }
+
+    fn all(&self) -> impl Iterator<Item = u64> {
+        self.exclusive.iter().chain(&self.others).copied()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.exclusive.is_empty() && self.others.is_empty()
+    }
 }
 
 /// The place of a request that does not wait: behind all others.
@@ -53,9 +75,10 @@ impl Queue {
     }
 
     pub(super) fn insert(&mut self, ticket: u64, waiting: Waiting) {
-        for ino in waiting.needs.keys() {
-            self.nodes.entry(*ino).or_default().insert(ticket);
+        for (ino, kind) in &waiting.needs {
+            self.nodes.entry(*ino).or_default().of(*kind).insert(ticket);
         }
+        self.sessions.entry(waiting.session).or_default().insert(ticket);
         let load = self.loads.entry(waiting.session).or_default();
         *load = (load.0 + 1, load.1 + waiting.needs.len());
         self.waiting.insert(ticket, waiting);
@@ -65,13 +88,23 @@ impl Queue {
     pub(super) fn remove(&mut self, ticket: u64) -> Option<Waiting> {
         let waiting = self.waiting.remove(&ticket)?;
         self.ready.remove(&ticket);
-        for ino in waiting.needs.keys() {
-            if let Some(tickets) = self.nodes.get_mut(ino) {
-                tickets.remove(&ticket);
-                self.ready.extend(tickets.range(ticket..));
-                if tickets.is_empty() {
+        for (ino, kind) in &waiting.needs {
+            if let Some(line) = self.nodes.get_mut(ino) {
+                line.of(*kind).remove(&ticket);
+                self.ready.extend(line.exclusive.range(ticket..));
+                // A shared need keeps no other one waiting.
+                if *kind == LeaseKind::Exclusive {
+                    self.ready.extend(line.others.range(ticket..));
+                }
+                if line.is_empty() {
                     self.nodes.remove(ino);
                 }
+            }
+        }
+        if let Some(tickets) = self.sessions.get_mut(&waiting.session) {
+            tickets.remove(&ticket);
+            if tickets.is_empty() {
+                self.sessions.remove(&waiting.session);
             }
         }
         if let Some(load) = self.loads.get_mut(&waiting.session) {
@@ -85,16 +118,22 @@ impl Queue {
 
     /// Whether a request of another session ahead of `ticket` prevents a lease.
     pub(super) fn is_ahead(&self, ticket: u64, session: u64, ino: Ino, kind: LeaseKind) -> bool {
-        let Some(tickets) = self.nodes.get(&ino) else { return false };
-        tickets.range(..ticket).filter_map(|ticket| self.waiting.get(ticket)).any(|waiting| {
-            let need = waiting.needs.get(&ino).copied().unwrap_or_default();
-            waiting.session != session && is_conflict(need, kind)
-        })
+        let Some(line) = self.nodes.get(&ino) else { return false };
+        // Of the others, the first one decides: at most the requests of the session itself are
+        // passed over.
+        let is_ahead = |tickets: &BTreeSet<u64>, need| {
+            is_conflict(need, kind)
+                && tickets.range(..ticket).any(|ticket| {
+                    super::work::step();
+                    self.waiting.get(ticket).is_some_and(|waiting| waiting.session != session)
+                })
+        };
+        is_ahead(&line.exclusive, LeaseKind::Exclusive) || is_ahead(&line.others, LeaseKind::Shared)
     }
 
     /// Makes the requests for a node ready.
     pub(super) fn touch(&mut self, ino: Ino) {
-        self.ready.extend(self.nodes.get(&ino).into_iter().flatten());
+        self.ready.extend(self.nodes.get(&ino).into_iter().flat_map(Line::all));
     }
 
     /// Makes all ready.
@@ -125,17 +164,44 @@ impl Queue {
 
     /// Returns the tickets of requests that wait for a node.
     pub(super) fn tickets_at(&self, ino: Ino) -> Vec<u64> {
-        self.nodes.get(&ino).into_iter().flatten().copied().collect()
+        let tickets: BTreeSet<u64> = self.nodes.get(&ino).into_iter().flat_map(Line::all).collect();
+        tickets.into_iter().collect()
     }
 
     /// Returns all tickets of a session.
     pub(super) fn tickets_of(&self, session: u64) -> Vec<u64> {
-        let all = self.waiting.iter();
-        all.filter(|(_, waiting)| waiting.session == session).map(|(ticket, _)| *ticket).collect()
+        self.sessions.get(&session).into_iter().flatten().copied().collect()
     }
 
     /// Returns all requests in the order of their arrival.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
         self.waiting.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::work::steps;
+
+    /// Requests that share a node keep no others waiting, however many there are.
+    #[test]
+    fn a_place_in_a_long_line_is_found_at_once() {
+        let work = |length: u64| {
+            let mut queue = Queue::default();
+            for ticket in 1..=length {
+                let needs = Needs::from([(Ino(5), LeaseKind::Shared)]);
+                let request = SessionRequest::StatFs;
+                let call = CallToken(ticket);
+                queue.insert(ticket, Waiting { session: ticket, call, request, needs });
+            }
+            steps(|| {
+                assert!(!queue.is_ahead(LAST, 0, Ino(5), LeaseKind::Shared));
+                assert!(queue.is_ahead(LAST, 0, Ino(5), LeaseKind::Exclusive));
+                queue.remove(1);
+                assert_eq!(queue.pop_ready(), None);
+            })
+        };
+        assert_eq!(work(2), work(1_000));
     }
 }

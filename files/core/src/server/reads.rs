@@ -1,5 +1,6 @@
 //! Reading: path walks, attributes and contents.
 
+use crate::rights::access::{EXECUTE, READ};
 use crate::wire::frame::encode;
 use crate::wire::{
     Attributes, Errno, FoundNode, Handle, Ino, LeaseKind, LookUp, NodeKind, NodeRange, PathStep,
@@ -42,6 +43,10 @@ pub(super) fn look_up<S: Store>(
             end = Some(PathStep::Failed(Errno::NOTDIR));
             break;
         }
+        if let Err(errno) = access.may(session, directory, EXECUTE) {
+            end = Some(PathStep::Failed(errno));
+            break;
+        }
         match access.store.look_up(directory, name) {
             Ok(Some((ino, attributes))) => {
                 needs.insert(ino, LeaseKind::Shared);
@@ -65,7 +70,7 @@ pub(super) fn look_up<S: Store>(
         let is_target = at == last && end.is_none();
         let wanted = if is_target { look_up.lease } else { look_up.lease.min(LeaseKind::Shared) };
         let contents = if at == last {
-            contents(access, ino, &attributes, look_up.inline.min(MAX_INLINE))
+            contents(access, session, ino, &attributes, look_up.inline.min(MAX_INLINE))
         } else {
             None
         };
@@ -87,6 +92,7 @@ pub(super) fn entry<S: Store>(
     wanted: LeaseKind,
     contents: Option<Bytes>,
 ) -> FoundNode {
+    let wanted = access.permitted(session, &attributes, wanted);
     let lease = offer(access, ticket, session, ino, wanted);
     entry_with(access, session, ino, attributes, lease, contents)
 }
@@ -107,9 +113,11 @@ pub(super) fn entry_with<S: Store>(
     FoundNode { handle: access.proofs.handle(ino), attributes, lease, contents }
 }
 
-/// Returns the target of a link, or the contents of a file of at most `inline` bytes.
+/// Returns the target of a link, or the contents of a file of at most `inline` bytes that the
+/// session may read.
 pub(super) fn contents<S: Store>(
     access: &mut Access<S>,
+    session: u64,
     ino: Ino,
     attributes: &Attributes,
     inline: u32,
@@ -117,6 +125,7 @@ pub(super) fn contents<S: Store>(
     match attributes.kind {
         NodeKind::Symlink => access.store.target(ino).ok(),
         NodeKind::File if inline > 0 && attributes.size <= u64::from(inline) => {
+            access.may_use(session, ino, READ).ok()?;
             let contents = access.store.read(ino, 0, inline).ok()?;
             // A file that grew since its attributes were read is left out.
             (contents.len() as u64 == attributes.size).then_some(contents)
@@ -143,6 +152,9 @@ pub(super) fn read<S: Store>(
     let mut payload = Vec::with_capacity(ranges.len());
     for range in ranges {
         let ino = range.file.ino;
+        if let Err(errno) = access.may_use(session, ino, READ) {
+            return Attempt::failed(errno);
+        }
         reveal(access, session, ino);
         let read = access.store.read(ino, range.offset, range.length);
         let read = read.and_then(|bytes| Ok((bytes, access.store.attributes(ino)?.version)));
@@ -158,7 +170,7 @@ pub(super) fn read<S: Store>(
     Attempt::Done(encode(&Response::ReadDone(lengths)), payload)
 }
 
-/// Serves a request that reads one node.
+/// Serves a request that reads one node, whose contents the session must be able to read.
 pub(super) fn read_node<S: Store>(
     access: &mut Access<S>,
     ticket: u64,
@@ -171,6 +183,9 @@ pub(super) fn read_node<S: Store>(
     }
     if !is_readable(access, ticket, session, node.ino) {
         return Attempt::Blocked(Needs::from([(node.ino, LeaseKind::Shared)]));
+    }
+    if let Err(errno) = access.may_use(session, node.ino, READ) {
+        return Attempt::failed(errno);
     }
     reveal(access, session, node.ino);
     match read(&mut access.store, node.ino) {

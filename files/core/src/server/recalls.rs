@@ -34,17 +34,27 @@ impl Recall {
     }
 }
 
-/// Recalls of several nodes, and the time of the oldest one.
+/// When a recall began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Began {
+    pub(super) at: Duration,
+    /// [Progress](super::session::Session::progress) of its session at that time.
+    pub(super) progress: u64,
+    /// [Silence](super::session::Session::silence) of its session at that time.
+    pub(super) silence: Duration,
+}
+
+/// Recalls of several nodes, and the beginning of the oldest one.
 #[derive(Debug)]
 pub(super) struct Recalled {
     pub(super) nodes: BTreeMap<Ino, Recall>,
-    pub(super) since: Duration,
+    pub(super) since: Began,
     /// Numbers of nodes that a request needs, and that no request needs.
     counts: (usize, usize),
 }
 
 impl Recalled {
-    fn new(since: Duration) -> Self {
+    fn new(since: Began) -> Self {
         Self { nodes: BTreeMap::new(), since, counts: (0, 0) }
     }
 
@@ -71,6 +81,8 @@ pub(super) struct SessionRecalls {
     /// Not sent yet.
     pub(super) pending: Option<Recalled>,
     pub(super) outstanding: BTreeMap<CallbackToken, Recalled>,
+    /// When the last call that failed did so.
+    pub(super) failed_at: Option<Duration>,
     /// When to call again after a call that failed.
     pub(super) retry_at: Option<Duration>,
 }
@@ -85,7 +97,7 @@ impl SessionRecalls {
     }
 
     /// Returns since when a waiting request needs an answer.
-    pub(super) fn needed_since(&self) -> Option<Duration> {
+    pub(super) fn needed_since(&self) -> Option<Began> {
         let all = self.all().filter(|recalled| recalled.counts.0 > 0);
         all.map(|recalled| recalled.since).min()
     }
@@ -93,10 +105,10 @@ impl SessionRecalls {
     /// Returns the time of the oldest unanswered recall that no request needs.
     pub(super) fn asked_since(&self) -> Option<Duration> {
         let asked = self.all().filter(|recalled| recalled.counts.1 > 0);
-        asked.map(|recalled| recalled.since).min()
+        asked.map(|recalled| recalled.since.at).min()
     }
 
-    pub(super) fn add(&mut self, ino: Ino, recall: Recall, since: Duration) {
+    pub(super) fn add(&mut self, ino: Ino, recall: Recall, since: Began) {
         let pending = self.pending.get_or_insert_with(|| Recalled::new(since));
         pending.since = pending.since.min(since);
         pending.insert(ino, recall);
@@ -134,6 +146,10 @@ pub(super) struct Recalls {
     pub(super) tokens: BTreeMap<CallbackToken, u64>,
     /// Sessions that may have something to be sent.
     pub(super) due: BTreeSet<u64>,
+    /// Sessions whose next check may have become earlier.
+    pub(super) changed: BTreeSet<u64>,
+    timers: BTreeSet<(Duration, u64)>,
+    checked_at: BTreeMap<u64, Duration>,
 }
 
 impl Recalls {
@@ -150,7 +166,7 @@ impl Recalls {
         ino: Ino,
         keep: LeaseKind,
         is_removed: bool,
-        now: Duration,
+        since: Began,
     ) {
         let recall = Recall { keep, is_needed: !is_removed, is_removed };
         let recalls = self.sessions.entry(session).or_default();
@@ -159,8 +175,9 @@ impl Recalls {
             .filter_map(|recalled| recalled.nodes.get(&ino))
             .any(|known| known.covers(recall));
         if !is_known {
-            recalls.add(ino, recall, now);
+            recalls.add(ino, recall, since);
             self.due.insert(session);
+            self.changed.insert(session);
         }
     }
 
@@ -173,9 +190,29 @@ impl Recalls {
 
     /// Sends a session's recalls again: a request of it has arrived.
     pub(super) fn wake(&mut self, session: u64) {
-        if self.sessions.get(&session).is_some_and(|recalls| recalls.pending.is_some()) {
+        let Some(recalls) = self.sessions.get(&session) else { return };
+        // Its term begins again, and so do the times of retries and questions.
+        self.changed.insert(session);
+        if recalls.pending.is_some() {
             self.due.insert(session);
         }
+    }
+
+    /// Sets when a session's recalls are to be checked.
+    pub(super) fn schedule(&mut self, session: u64, at: Option<Duration>) {
+        if let Some(before) = self.checked_at.remove(&session) {
+            self.timers.remove(&(before, session));
+        }
+        if let Some(at) = at {
+            self.checked_at.insert(session, at);
+            self.timers.insert((at, session));
+        }
+    }
+
+    /// Returns the next check.
+    pub(super) fn next_check(&self) -> Option<(Duration, u64)> {
+        super::work::step();
+        self.timers.first().copied()
     }
 
     /// Withdraws a recall that was not sent: the client has returned the lease without it.
@@ -196,6 +233,8 @@ impl Recalls {
     /// Forgets all about a session that has ended.
     pub(super) fn end(&mut self, session: u64) {
         self.due.remove(&session);
+        self.changed.remove(&session);
+        self.schedule(session, None);
         if let Some(recalls) = self.sessions.remove(&session) {
             for token in recalls.outstanding.keys() {
                 self.tokens.remove(token);
@@ -215,7 +254,7 @@ impl Recalls {
         let Some(recalls) = self.sessions.get_mut(&session) else { return nodes };
         let SessionRecalls { pending, outstanding, .. } = recalls;
         let late = outstanding.values_mut().chain(pending.as_mut());
-        for recalled in late.filter(|recalled| recalled.since <= limit) {
+        for recalled in late.filter(|recalled| recalled.since.at <= limit) {
             let asked = recalled.nodes.iter().filter(|(_, recall)| !recall.is_needed);
             let asked: Vec<Ino> = asked.map(|(ino, _)| *ino).collect();
             for ino in asked {

@@ -7,7 +7,7 @@ use crate::wire::{Errno, Handle, Ino, LeaseKind, Record};
 
 use super::access::Access;
 use super::session::Session;
-use super::settings::{MAX_CREATED_LEASES, ServerSettings};
+use super::settings::MAX_CREATED_LEASES;
 use crate::store::Store;
 
 /// Effect of a record on leases and orphans, once it is applied.
@@ -73,18 +73,6 @@ pub(super) fn check_records<S: Store>(
     }
     let leases = access.holdings.leases.count(number) + checker.changes.acquired.len();
     if leases > MAX_CREATED_LEASES { Err(Errno::NFILE.into()) } else { Ok(checker.changes) }
-}
-
-/// Replaces all owners by the owner to which clients are squashed.
-pub(super) fn squash(settings: &ServerSettings, records: &mut [Record]) {
-    let Some(owner) = settings.squash else { return };
-    for record in records {
-        match record {
-            Record::Create { uid, gid, .. } => (*uid, *gid) = (owner, owner),
-            Record::SetAttributes { set, .. } => (set.uid, set.gid) = (None, None),
-            _ => {}
-        }
-    }
 }
 
 impl<S: Store> Checker<'_, S> {

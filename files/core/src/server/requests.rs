@@ -12,6 +12,7 @@ use super::ending::end_session;
 use super::grants::lease;
 use super::leases::is_conflict;
 use super::lists::list_tree;
+use super::permissions::check_xattr;
 use super::queue::Waiting;
 use super::reads::{look_up, read, read_node};
 
@@ -70,6 +71,7 @@ fn attempt<S: Store>(
         SessionRequest::Lease { wanted } => lease(access, ticket, session, wanted),
         SessionRequest::GetXattr { node, name } => {
             read_node(access, ticket, session, *node, |store, ino| {
+                check_xattr(name)?;
                 store.xattr(ino, name).map(Response::Xattr)
             })
         }
@@ -133,7 +135,8 @@ fn recall_for<S: Store>(core: &mut Core<S>, ticket: u64) {
             if held == LeaseKind::Exclusive {
                 core.access.holdings.contention.note_holder(ino, holder, core.access.now);
             }
-            core.access.holdings.recalls.request(holder, ino, keep, false, core.access.now);
+            let began = core.access.began(holder);
+            core.access.holdings.recalls.request(holder, ino, keep, false, began);
         }
     }
 }

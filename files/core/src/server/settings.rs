@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::shares::Limits;
+
 /// Settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
@@ -11,8 +13,11 @@ pub struct ServerSettings {
     pub read_only: bool,
     /// Maximum number of sessions.
     pub max_sessions: usize,
-    /// User and group that own everything that is created; owners cannot be changed then.
+    /// User, and group of the same number, that all clients act as.
     pub squash: Option<u32>,
+    /// Whether root of other hosts is root here as well, and may make devices and programs with
+    /// set-id bits. Otherwise other hosts have the rights of all users but root.
+    pub trusts_root: bool,
     /// Whether clients may have leases of an earlier life of this server: for one term, leases are
     /// only reclaimed. `false` only for an export that was never served.
     pub grace: bool,
@@ -30,11 +35,18 @@ impl Default for ServerSettings {
             read_only: false,
             max_sessions: 1_024,
             squash: None,
+            trusts_root: false,
             grace: true,
             export: 0,
             inos: 1 << 20,
         }
     }
+}
+
+/// Sessions: each host may have a quarter of them.
+pub(super) const fn session_limits(most: usize) -> Limits {
+    let (quarter, small) = (most / 4, 16);
+    Limits { total: most, host: if quarter < small { small } else { quarter }, small }
 }
 
 /// Number of bits of a session's number below the number of its export. A store uses them up in
@@ -45,12 +57,21 @@ pub const EXPORT_SHIFT: u32 = 56;
 /// client that is gone for good must not occupy memory and orphans.
 pub(super) const IDLE_TERMS: u32 = 10;
 
-/// Terms without a batch after which an unanswered recall ends its session, although the client
-/// sends requests. A batch of 32 MiB needs 30 s at 1 MB/s.
+/// Terms after which a question whether a removed node is open counts as answered with yes.
 pub(super) const STUCK_TERMS: u32 = 3;
 
-/// Terms after which an unanswered recall ends its session in any case, so that a client cannot
-/// stall others by sending tiny batches.
+/// Progress of a session that is worth one more term during a recall: one full batch of a client,
+/// which is sent in a term at 100 kB/s.
+pub(super) const PROGRESS: u64 = 1 << 20;
+
+/// Progress that a record counts as, beside its payload: a full batch has 1,000 records.
+pub(super) const RECORD_PROGRESS: u64 = 1 << 10;
+
+/// Terms that a session has for the answer to a recall beside the first one, if its network may be
+/// the cause.
+pub(super) const EXCUSED_TERMS: u32 = 2;
+
+/// Terms, without the excused ones, after which an unanswered recall ends its session in any case.
 pub(super) const RECALL_TERMS: u32 = 12;
 
 /// Part of the term, as a divisor, after which a failed recall is repeated: often enough to reach a
@@ -72,8 +93,8 @@ pub(super) const MAX_WAITING_NODES: usize = 1 << 18;
 /// client has fewer in flight.
 pub(super) const MAX_HELD_BATCHES: u64 = 64;
 
-/// Payload bytes of these batches: two of the longest messages.
-pub(super) const MAX_HELD_BYTES: usize = 64 << 20;
+/// Payload bytes of these batches. A host may have two of the longest messages.
+pub(super) const HELD_BYTES: Limits = Limits { total: 256 << 20, host: 64 << 20, small: 4 << 20 };
 
 /// Calls that may wait for one batch: a client that lost a response calls again.
 pub(super) const MAX_BATCH_CALLS: usize = 8;
@@ -92,20 +113,28 @@ pub(super) const MAX_CREATED_LEASES: usize = 1 << 22;
 /// about each orphan.
 pub(super) const MAX_HISTORY: usize = 1 << 20;
 
-/// Locks that one session holds.
-pub(super) const MAX_LOCKS: usize = 1 << 16;
+/// Locked ranges, each about 300 bytes of tables.
+pub(super) const LOCKS: Limits = Limits { total: 1 << 18, host: 1 << 14, small: 256 };
 
-/// Lock requests of one session that wait.
-pub(super) const MAX_WAITING_LOCKS: usize = 4_096;
+/// Lock requests that wait.
+pub(super) const WAITING_LOCKS: Limits = Limits { total: 1 << 14, host: 4_096, small: 64 };
+
+/// Waiting lock requests that are checked again per message, when their obstacle has gone. Chosen
+/// by us: together they take about as long as the message.
+pub(super) const LOCK_CHECKS: usize = 16;
+
+/// Owners that the search for a deadlock visits. Linux visits 10 (`MAX_DEADLK_ITERATIONS`).
+pub(super) const MAX_DEADLOCK_OWNERS: usize = 64;
 
 /// Contents of one file that are sent with its attributes. Longer files are read.
 pub(super) const MAX_INLINE: u32 = 1 << 20;
+
+/// Entries of all listings in one response: as many as a client requests. All other requests wait
+/// while they are read.
+pub(super) const MAX_LISTED: usize = 4_096;
 
 /// Bytes of a listing's header. Below `MAX_HEADER`, so that one more entry never exceeds it.
 pub(super) const MAX_LISTING_BYTES: usize = 12 << 20;
 
 /// Upper bound on the encoded bytes of an entry without name and contents.
 pub(super) const ENTRY_BYTES: usize = 192;
-
-/// Lines of `apus fs status` about waiting requests.
-pub(super) const MAX_STATUS_LINES: usize = 4_096;

@@ -1,10 +1,10 @@
 //! Status for `apus fs status`.
 
-use crate::wire::FileSystemStatus;
+use crate::wire::limits::MAX_STATUS_LINES;
+use crate::wire::{FileSystemStatus, Ino, LeaseKind};
 
 use super::access::Access;
 use super::leases::is_conflict;
-use super::settings::MAX_STATUS_LINES;
 use crate::store::Store;
 
 /// Returns the clients, and which client waits for which other one.
@@ -17,7 +17,10 @@ pub(super) fn status<S: Store>(access: &Access<S>) -> FileSystemStatus {
         access.sessions.get(number).map(|session| session.name.clone()).unwrap_or_default()
     };
     let waiting = access.holdings.queue.iter().flat_map(|waiting| {
-        waiting.needs.iter().flat_map(move |(ino, kind)| {
+        let is_taken = move |(ino, kind): &(&Ino, &LeaseKind)| {
+            access.holdings.leases.is_taken(waiting.session, **ino, **kind)
+        };
+        waiting.needs.iter().take(MAX_STATUS_LINES).filter(is_taken).flat_map(move |(ino, kind)| {
             let holders = access.holdings.leases.holders(*ino).iter();
             holders
                 .filter(|(holder, held)| *holder != waiting.session && is_conflict(*held, *kind))

@@ -1,7 +1,5 @@
 //! Hello and Goodbye: sessions start, resume and end by their client's request.
 
-use std::net::SocketAddr;
-
 use crate::store::{ClientId, Store};
 use crate::wire::{
     Errno, Failure, FoundNode, Hello, Ino, LeaseKind, Response, Welcome, WireVersion,
@@ -14,13 +12,14 @@ use super::ending::end_session;
 use super::grants::{is_readable, offer};
 use super::latecomers::note_return;
 use super::queue::LAST;
-use super::session::Session;
+use super::session::{Sender, Session};
 use super::settings::EXPORT_SHIFT;
+use super::shares::Host;
 
 /// Starts or resumes a session.
 pub(super) fn welcome<S: Store>(
     core: &mut Core<S>,
-    peer: SocketAddr,
+    sender: &Sender,
     call: CallToken,
     hello: &Hello,
 ) {
@@ -34,21 +33,25 @@ pub(super) fn welcome<S: Store>(
     commit(core);
     let client = ClientId(hello.client);
     let before = core.access.sessions.of_client(client);
+    let owner = before.map(|number| core.access.rights(number));
+    if owner.is_some_and(|rights| !rights.is_same_client(&sender.rights)) {
+        // The identity of a mount is a secret: this is none of its client's processes.
+        return core.output.fail(call, Failure::NotTrusted);
+    }
     let is_resumed = before.is_some() && before == hello.session;
     if !is_resumed {
         if let Some(number) = before {
             end_session(core, number, false);
         }
-        if !make_room(core) {
+        if !make_room(core, sender.host()) {
             return core.output.fail(call, Failure::TooManySessions);
         }
-        return begin_session(core, peer, call, hello, version);
+        return begin_session(core, sender, call, hello, version);
     }
     let number = before.unwrap_or_default();
     let now = core.access.now;
     if let Some(session) = core.access.sessions.get_mut(number) {
-        session.peer = peer;
-        session.last_heard = now;
+        session.peer = sender.peer;
         if hello.greeting > session.greeting {
             session.greeting = hello.greeting;
             session.is_stopped = false;
@@ -56,13 +59,14 @@ pub(super) fn welcome<S: Store>(
         session.is_known = true;
         session.read_only = hello.read_only;
     }
+    core.access.sessions.hear(number, now, core.access.settings.term);
     core.access.holdings.recalls.wake(number);
     accept(core, call, number, None, hello, version);
 }
 
 fn begin_session<S: Store>(
     core: &mut Core<S>,
-    peer: SocketAddr,
+    sender: &Sender,
     call: CallToken,
     hello: &Hello,
     version: WireVersion,
@@ -73,7 +77,7 @@ fn begin_session<S: Store>(
     let number = first | u64::from(core.access.settings.export) << EXPORT_SHIFT;
     let client = ClientId(hello.client);
     let applied = core.access.store.applied(client);
-    let mut session = Session::new(client, hello.name.clone(), peer, core.access.now, applied);
+    let mut session = Session::new(client, hello.name.clone(), sender, core.access.now, applied);
     session.read_only = hello.read_only;
     session.is_fenced = core.access.store.is_fenced(client);
     session.greeting = hello.greeting;
@@ -138,15 +142,22 @@ fn accept<S: Store>(
     core.output.respond(call, &Response::Welcome(welcome));
 }
 
-/// Ends the session that was silent longest if there are too many; false if none was silent for a
-/// term.
-fn make_room<S: Store>(core: &mut Core<S>) -> bool {
-    if core.access.sessions.len() < core.access.settings.max_sessions {
+/// Makes room for a session of a host: ends the session that was silent longest, of this host or of
+/// all; false if neither was silent for a term.
+fn make_room<S: Store>(core: &mut Core<S>, host: Host) -> bool {
+    let sessions = &core.access.sessions;
+    if sessions.has_room(host) {
         return true;
     }
-    let oldest = core.access.sessions.iter().min_by_key(|(_, session)| session.last_heard);
-    let Some(number) = oldest.map(|(number, _)| number) else { return false };
-    core.access.is_silent(number) && end_session(core, number, true).is_some()
+    let of_all = sessions.first_heard().map(|(number, _)| number);
+    let silent = [sessions.first_of(host), of_all].into_iter().flatten();
+    for number in silent.filter(|number| core.access.is_silent(*number)).collect::<Vec<_>>() {
+        end_session(core, number, true);
+        if core.access.sessions.has_room(host) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Ends a session by its client's wish. The client's identity is never used again.

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::handle::Handle;
 use crate::wire::lease::LeaseKind;
+use crate::wire::limits::MAX_NODES;
+use crate::wire::list::list;
 
 /// A request of the server to a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +16,7 @@ pub enum Callback {
         /// The session with the leases.
         session: u64,
         /// The recalled nodes.
+        #[serde(deserialize_with = "list::<_, _, MAX_NODES>")]
         nodes: Vec<RecalledNode>,
     },
     /// The session has ended: its leases are gone, and its batches are refused.
@@ -41,6 +44,7 @@ pub enum CallbackResponse {
     Recalled {
         /// Nodes without a name that the client has open: the server keeps them until a record
         /// [`Close`](crate::wire::Record::Close).
+        #[serde(deserialize_with = "list::<_, _, MAX_NODES>")]
         open: Vec<Handle>,
     },
     /// The client does not have the session.

@@ -39,3 +39,6 @@ pub const MAX_EXPORT_NAME: usize = 64;
 
 /// Ranges of numbers that one Hello names.
 pub const MAX_RANGES: usize = 1_024;
+
+/// Lines of each list of `apus fs status`.
+pub const MAX_STATUS_LINES: usize = 4_096;

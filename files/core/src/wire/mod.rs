@@ -26,6 +26,7 @@ mod handle;
 mod kind;
 mod lease;
 pub mod limits;
+mod list;
 mod lock;
 mod name;
 mod record;

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::handle::Handle;
 use crate::wire::lease::LeaseKind;
+use crate::wire::limits::{MAX_NODES, MAX_PATH_COMPONENTS, MAX_RANGES, MAX_RECORDS};
+use crate::wire::list::list;
 use crate::wire::lock::{LockKind, LockOwner, LockRange};
 use crate::wire::name::Name;
 use crate::wire::record::Record;
@@ -49,6 +51,7 @@ pub struct Hello {
     pub session: Option<u64>,
     /// Inode ranges of earlier sessions: unsent changes may create nodes with them. Sent with the
     /// first Hello after a session has ended; a resumed session has its ranges.
+    #[serde(deserialize_with = "list::<_, _, MAX_RANGES>")]
     pub ranges: Vec<InoRange>,
     /// Whether the client makes no changes.
     pub read_only: bool,
@@ -84,6 +87,7 @@ pub enum SessionRequest {
     /// at most.
     Reclaim {
         /// Node, kind of lease, and version of the client's copy.
+        #[serde(deserialize_with = "list::<_, _, MAX_NODES>")]
         leases: Vec<(Handle, LeaseKind, crate::wire::Version)>,
     },
     /// Walks a path.
@@ -93,6 +97,7 @@ pub enum SessionRequest {
     /// Reads ranges of files. The response's payload has the bytes, one range after the other.
     Read {
         /// The ranges.
+        #[serde(deserialize_with = "list::<_, _, MAX_NODES>")]
         ranges: Vec<NodeRange>,
     },
     /// Changes.
@@ -100,11 +105,13 @@ pub enum SessionRequest {
     /// Requests leases.
     Lease {
         /// Nodes and kinds.
+        #[serde(deserialize_with = "list::<_, _, MAX_NODES>")]
         wanted: Vec<WantedLease>,
     },
     /// Gives leases back, in whole or in part.
     Release {
         /// Node, and the kind that the client keeps.
+        #[serde(deserialize_with = "list::<_, _, MAX_NODES>")]
         leases: Vec<(Handle, LeaseKind)>,
     },
     /// Locks or unlocks.
@@ -151,6 +158,7 @@ pub struct LookUp {
     /// Start of the path.
     pub start: Handle,
     /// Names on the path; none requests the attributes of `start`.
+    #[serde(deserialize_with = "list::<_, _, MAX_PATH_COMPONENTS>")]
     pub path: Vec<Name>,
     /// Requested lease of the node at the end; the directories on the path are leased as
     /// [`LeaseKind::Shared`].
@@ -196,8 +204,10 @@ pub struct Batch {
     /// Number of the batch: one more than the client's previous batch, 1 for its first one.
     pub number: u64,
     /// The changes.
+    #[serde(deserialize_with = "list::<_, _, MAX_RECORDS>")]
     pub records: Vec<Record>,
     /// Nodes whose leases the client gives back as soon as the batch is applied.
+    #[serde(deserialize_with = "list::<_, _, MAX_NODES>")]
     pub returns: Vec<Handle>,
 }
 

@@ -7,6 +7,8 @@ use crate::wire::attributes::{Attributes, Version};
 use crate::wire::errno::Errno;
 use crate::wire::handle::{Handle, Ino};
 use crate::wire::lease::LeaseKind;
+use crate::wire::limits::{MAX_ENTRIES, MAX_NODES, MAX_PATH_COMPONENTS, MAX_STATUS_LINES};
+use crate::wire::list::list;
 use crate::wire::lock::{LockKind, LockRange};
 use crate::wire::name::Name;
 use crate::wire::request::WireVersion;
@@ -59,27 +61,30 @@ pub enum Response {
     /// To Hello.
     Welcome(Welcome),
     /// To Reclaim: for each lease the kind that the client has now, and whether its copy is valid.
-    Reclaimed(Vec<(LeaseKind, bool)>),
+    Reclaimed(#[serde(deserialize_with = "list::<_, _, MAX_NODES>")] Vec<(LeaseKind, bool)>),
     /// To LookUp: `start` and one step for each component, up to the first that was not found.
     Found {
         /// The node at the start of the path.
         start: FoundNode,
         /// Outcome of each component.
+        #[serde(deserialize_with = "list::<_, _, MAX_PATH_COMPONENTS>")]
         steps: Vec<PathStep>,
     },
     /// To ListTree, parents before their children.
-    Listed(Vec<Listing>),
+    Listed(#[serde(deserialize_with = "list::<_, _, MAX_ENTRIES>")] Vec<Listing>),
     /// To Read: the number of bytes of each range in the payload, fewer than requested at the end
     /// of the file, and the version of the file.
-    ReadDone(Vec<(u32, Version)>),
+    ReadDone(#[serde(deserialize_with = "list::<_, _, MAX_NODES>")] Vec<(u32, Version)>),
     /// To Batch.
     BatchDone(BatchDone),
     /// To Lease.
     Leased {
         /// The client's leases; with attributes, unless the lease is None.
+        #[serde(deserialize_with = "list::<_, _, MAX_NODES>")]
         leases: Vec<(LeaseKind, Option<Attributes>)>,
         /// Contended nodes: the client returns their leases with the changes of the operations that
         /// wait for them.
+        #[serde(deserialize_with = "list::<_, _, MAX_NODES>")]
         lent: Vec<Ino>,
     },
     /// To Lock and TestLock: the conflicting lock; `None` if there is none, and the lock is
@@ -88,7 +93,7 @@ pub enum Response {
     /// To GetXattr: the value.
     Xattr(Bytes),
     /// To ListXattr: the names.
-    Xattrs(Vec<Bytes>),
+    Xattrs(#[serde(deserialize_with = "list::<_, _, MAX_ENTRIES>")] Vec<Bytes>),
     /// To Seek.
     Position(u64),
     /// To StatFs.
@@ -170,6 +175,7 @@ pub struct Listing {
     /// Lease that the client has on the directory now.
     pub lease: LeaseKind,
     /// Names and nodes, in the order of names.
+    #[serde(deserialize_with = "list::<_, _, MAX_ENTRIES>")]
     pub entries: Vec<(Name, FoundNode)>,
     /// Whether these are all names from the start of the listing on; if not, it continues after the
     /// last name.
@@ -184,6 +190,7 @@ pub struct BatchDone {
     /// The record that could not be applied, and why; none behind it was applied.
     pub failed: Option<(u32, Errno)>,
     /// New handles and attributes of the nodes that the batch has changed.
+    #[serde(deserialize_with = "list::<_, _, MAX_ENTRIES>")]
     pub changed: Vec<(Handle, Attributes)>,
 }
 
@@ -217,7 +224,9 @@ pub struct SpaceStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSystemStatus {
     /// Name of each client, its shared and exclusive leases, and its last batch that was applied.
+    #[serde(deserialize_with = "list::<_, _, MAX_STATUS_LINES>")]
     pub clients: Vec<(Bytes, u64, u64, u64)>,
     /// A recalled node, the client that waits for it, and the client with the lease.
+    #[serde(deserialize_with = "list::<_, _, MAX_STATUS_LINES>")]
     pub waiting: Vec<(Handle, Bytes, Bytes)>,
 }

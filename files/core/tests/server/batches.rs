@@ -218,21 +218,6 @@ fn nothing_changes_where_it_is_not_permitted() {
     assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(Errno::ROFS)));
 }
 
-#[test]
-fn owners_are_squashed() {
-    let squash = ServerSettings { squash: Some(65_534), ..settings() };
-    let mut world = World::with(SmallStore::new(), squash);
-    world.join(0);
-    let root = world.root;
-    world.lease(0, &[(root, Exclusive)]);
-    let ino = world.new_ino(0);
-    let set = SetAttributes { uid: Some(0), gid: Some(0), mode: Some(0o7), ..Default::default() };
-    let set = Record::SetAttributes { node: Handle::created(ino), set };
-    let done = world.apply(0, &[World::create(root, "new", ino, NewNode::File), set], b"");
-    let (_, new) = done.changed.iter().find(|(handle, _)| handle.ino == ino).unwrap();
-    assert_eq!((new.uid, new.gid, new.mode), (65_534, 65_534, 0o7));
-}
-
 /// FSSERVE-6: a client that returns a lease too early cannot change the node behind the next
 /// holder's back either.
 #[test]

@@ -2,8 +2,8 @@
 
 use apus_fs_core::wire::frame::encode;
 use apus_fs_core::wire::{
-    Callback, CallbackResponse, Failure, Handle, LeaseKind, NewNode, NodeRange, Response,
-    SessionRequest,
+    Callback, CallbackResponse, Data, Failure, Handle, LeaseKind, NewNode, NodeRange, Record,
+    Response, SessionRequest, Time,
 };
 
 use crate::world::{TERM, World};
@@ -143,21 +143,67 @@ fn a_session_that_does_not_answer_is_fenced_at_its_term() {
     assert_eq!(world.callback(0), None);
 }
 
-/// FSSERVE-4: sending requests is not enough.
+/// FSSERVE-4: requests are no progress.
 #[test]
-fn a_session_that_renews_and_does_not_answer_is_fenced_later() {
+fn a_session_that_renews_and_does_not_answer_is_fenced_after_a_term() {
     let mut world = World::with_clients(2);
     let root = world.root;
     world.lease(0, &[(root, Exclusive)]);
     let wanted = world.send(1, World::wanted(&[(root, Exclusive)]));
-    for _ in 0..5 {
+    for step in 0..9 {
         assert!(world.is_waiting(wanted));
-        world.pass(TERM / 2);
-        assert_eq!(world.ask(0, SessionRequest::Renew), Response::Done);
+        world.pass(TERM / 10);
+        assert_eq!(world.ask(0, SessionRequest::Renew), Response::Done, "{step}");
     }
-    world.pass(TERM / 2);
+    world.pass(TERM / 10);
     assert!(!world.is_waiting(wanted));
     assert_eq!(world.ask(0, SessionRequest::Renew), Response::Failed(Failure::SessionEnded));
+}
+
+/// FSSERVE-4: tiny batches win a client three terms, and no more.
+#[test]
+fn a_session_that_trickles_is_fenced_after_three_terms() {
+    let mut world = World::with_clients(2);
+    let root = world.root;
+    world.lease(0, &[(root, Exclusive)]);
+    let wanted = world.send(1, World::wanted(&[(root, Exclusive)]));
+    let trickles = |world: &mut World, times: u32| {
+        for _ in 0..times {
+            assert!(world.is_waiting(wanted));
+            let ino = world.new_ino(0);
+            let create = World::create(root, &format!("{ino}"), ino, NewNode::File);
+            world.apply(0, &[create], b"");
+            assert_eq!(world.ask(1, SessionRequest::Renew), Response::Done);
+            world.pass(TERM / 10);
+        }
+    };
+    trickles(&mut world, 30);
+    assert!(!world.is_waiting(wanted));
+}
+
+/// FSSERVE-4: a client that flushes a large log keeps its session, up to fourteen terms.
+#[test]
+fn a_session_that_sends_its_changes_is_fenced_late() {
+    let mut world = World::with_clients(2);
+    let root = world.root;
+    world.lease(0, &[(root, Exclusive)]);
+    let file = world.create_file(0, root, "large");
+    let wanted = world.send(1, World::wanted(&[(root, Exclusive)]));
+    let data = Data { start: 0, length: 1 << 20 };
+    let write = Record::Write { file, offset: 0, data, time: Time::default() };
+    for _ in 0..13 {
+        world.apply(0, &[write.clone()], &vec![7; 1 << 20]);
+        world.pass(TERM / 2);
+        for id in [0, 1] {
+            assert_eq!(world.ask(id, SessionRequest::Renew), Response::Done);
+        }
+        world.pass(TERM / 2);
+        assert!(world.is_waiting(wanted));
+    }
+    world.pass(TERM / 2);
+    assert_eq!(world.ask(0, SessionRequest::Renew), Response::Done);
+    world.pass(TERM / 2);
+    assert!(!world.is_waiting(wanted));
 }
 
 /// FSSERVE-4: the leases of a session that was silent for a term are free at once.

@@ -8,6 +8,7 @@ mod locks;
 mod orphans;
 mod reads;
 mod restart;
+mod rights;
 mod sessions;
 mod store;
 mod world;

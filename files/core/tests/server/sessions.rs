@@ -85,6 +85,25 @@ fn there_is_a_maximum_of_sessions() {
     assert_eq!(world.ask(1, SessionRequest::Renew), Response::Done);
 }
 
+/// FSSERVE-12: one host has a quarter of the sessions, and cannot keep others out.
+#[test]
+fn a_host_leaves_sessions_to_others() {
+    let settings = ServerSettings { max_sessions: 128, ..settings() };
+    let mut world = World::with(SmallStore::new(), settings);
+    let mut greet = |id: usize| {
+        let client = (id as u128).to_be_bytes();
+        world.greet(id, Hello { client, ..World::hello(0) }).map(|_| ())
+    };
+    for id in 0..32 {
+        assert_eq!(greet(id), Ok(()));
+    }
+    assert_eq!(greet(32), Err(Failure::TooManySessions));
+    // The last quarter of all is for hosts that have few.
+    for (host, sessions) in [(1, 32), (2, 32), (3, 16)] {
+        assert_eq!((0..40).filter(|at| greet(host << 8 | at).is_ok()).count(), sessions);
+    }
+}
+
 /// FSSERVE-4: silence alone does not end a session before the client is certainly gone for good.
 #[test]
 fn a_silent_session_lasts_while_its_leases_are_not_needed() {

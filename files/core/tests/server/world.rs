@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use apus_fs_core::rights::Rights;
 use apus_fs_core::server::{CallToken, CallbackToken, Server, ServerEffect, ServerSettings};
 use apus_fs_core::wire::frame::{decode, encode};
 use apus_fs_core::wire::{
@@ -45,6 +46,8 @@ pub(crate) struct World {
     /// Handles that the server has named to any client.
     pub(crate) handles: BTreeMap<Ino, Handle>,
     pub(crate) copies: Copies,
+    /// Rights of clients that may not do everything.
+    pub(crate) rights: BTreeMap<Id, Rights>,
     taken: BTreeMap<CallbackToken, (Id, Vec<RecalledNode>)>,
     calls: u64,
     unanswered: BTreeSet<CallToken>,
@@ -52,8 +55,9 @@ pub(crate) struct World {
     callbacks: VecDeque<(CallbackToken, Id, Callback)>,
 }
 
+/// The address of a client. Each host has 256 of them.
 pub(crate) fn peer(client: Id) -> SocketAddr {
-    SocketAddr::from(([10, 0, 0, 1], client as u16))
+    SocketAddr::from(([10, 0, (client >> 8) as u8, 1], client as u16))
 }
 
 pub(crate) fn name(name: &str) -> Name {
@@ -78,6 +82,7 @@ impl World {
             root: Handle::created(Ino::ROOT),
             handles: BTreeMap::new(),
             copies: Copies::default(),
+            rights: BTreeMap::new(),
             taken: BTreeMap::new(),
             calls: 0,
             unanswered: BTreeSet::new(),
@@ -116,7 +121,8 @@ impl World {
         self.unanswered.insert(call);
         let request = decode::<Request>(message.clone()).ok().map(|decoded| decoded.message);
         self.copies.send(id, self.now, call, request);
-        self.server.handle_request(self.now, peer(id), call, message);
+        let rights = self.rights.get(&id).cloned().unwrap_or_default();
+        self.server.handle_request_as(self.now, peer(id), rights, call, message);
         self.take_effects();
         call
     }

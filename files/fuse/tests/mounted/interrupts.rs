@@ -69,7 +69,8 @@ fn requests_beyond_the_bound_fail_and_those_below_can_be_interrupted() {
     let mut settings = apus_fuse::SessionSettings::default();
     settings.max_unanswered = 1;
     let options = apus_fuse::MountOptions::default();
-    let Some(world) = World::with(&options, crate::server::MemoryServer::default(), settings) else {
+    let Some(world) = World::with(&options, crate::server::MemoryServer::default(), settings)
+    else {
         return;
     };
     let mut reader = reader(&world);

@@ -7,7 +7,9 @@
 mod callbacks;
 mod error;
 mod exports;
+mod identities;
 mod requests;
+mod users;
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -17,7 +19,7 @@ use apus::introspection::PublishedMetrics;
 use apus::{Arrival, Completion, Endpoint, PollMode, Request};
 use apus_fs_core::server::{ServerEffect, ServerMetrics};
 use apus_fs_core::store::Store;
-use apus_fs_core::wire::{Response, frame};
+use apus_fs_core::wire::{Failure, Response, frame};
 use bytes::Bytes;
 
 use crate::Report;
@@ -34,6 +36,7 @@ use callbacks::Callee;
 pub use error::ServeError;
 pub use exports::Export;
 use exports::Exports;
+use identities::{Identities, Stranger};
 use requests::Requests;
 
 /// Messages handed to the core before a commit. Chosen by us: more than 100 clients have
@@ -66,6 +69,7 @@ impl Stopper {
 pub struct Service<S> {
     endpoint: Endpoint,
     exports: Exports<S>,
+    identities: Identities,
     requests: Requests,
     /// Reads of many bytes, with their messages.
     bulk: BulkQueue<(Request, Bytes)>,
@@ -100,9 +104,11 @@ impl<S: Store> Service<S> {
             read_only: exports.iter().all(|export| export.read_only),
             mount: None,
         };
+        let identities = Identities::new(endpoint.local_addr());
         Ok(Self {
             endpoint,
             exports,
+            identities,
             requests: Requests::default(),
             bulk: BulkQueue::new(),
             idleness: Idleness::new(poll),
@@ -226,9 +232,24 @@ impl<S: Store> Service<S> {
     fn handle(&mut self, request: Request, message: Bytes) {
         let peer = request.peer_addr();
         let Ok(export) = self.exports.find(peer, &message) else { return };
+        let rights = self.identities.rights(now(), &request, export.server.settings());
+        let rights = match rights {
+            Ok(rights) => rights,
+            Err(stranger) => {
+                if export.trust.reports_stranger(peer) {
+                    (self.report)(&format!("refused {peer}: {stranger}"));
+                }
+                if stranger == Stranger::User {
+                    // A client that no longer waits needs no response.
+                    let _ = request.reply(frame::encode(&Response::Failed(Failure::NotTrusted)));
+                }
+                // Without a response, the client tries again.
+                return;
+            }
+        };
         let call = self.requests.add(request);
         let began = stations::stamp();
-        let kind = export.server.handle_request(now(), peer, call, message);
+        let kind = export.server.handle_request_as(now(), peer, rights, call, message);
         if let Some(kind) = kind {
             stations::request(began, call, kind);
         }

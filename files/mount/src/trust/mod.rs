@@ -6,7 +6,7 @@
 
 mod network;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 pub use network::{Network, ParseNetworkError};
@@ -29,13 +29,23 @@ pub struct Judgement {
 pub struct Trust {
     networks: Vec<Network>,
     answers: HashMap<IpAddr, bool>,
+    /// Addresses of this host whose user is not served, and was reported.
+    strangers: HashSet<SocketAddr>,
 }
 
 impl Trust {
     /// Trusts this host and `networks`.
     #[must_use]
     pub fn new(networks: Vec<Network>) -> Self {
-        Self { networks, answers: HashMap::new() }
+        Self { networks, ..Self::default() }
+    }
+
+    /// Returns whether the refusal of a peer's user is to be reported: once for each address.
+    pub(crate) fn reports_stranger(&mut self, peer: SocketAddr) -> bool {
+        if self.strangers.len() >= REMEMBERED {
+            return false;
+        }
+        self.strangers.insert(peer)
     }
 
     /// Returns whether a peer is trusted.
@@ -56,7 +66,7 @@ impl Trust {
 
 /// Returns whether an address belongs to this host. The kernel drops packets from outside that
 /// claim such an address (`net/ipv4/fib_frontend.c` `__fib_validate_source`).
-fn is_here(mut peer: SocketAddr) -> bool {
+pub(crate) fn is_here(mut peer: SocketAddr) -> bool {
     let ip = peer.ip().to_canonical();
     if ip.is_loopback() {
         return true;

@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -44,6 +45,7 @@ pub(crate) fn run_as_child() {
             serve(Path::new(directory), address, Duration::from_secs(term.parse().unwrap()));
         }
         ["mount", address, path, lost] => mount(address.parse().unwrap(), path, lost),
+        ["hostile", address] => crate::rights::attack(address.parse().unwrap()),
         _ => panic!("an unknown role: {role}"),
     }
 }
@@ -97,6 +99,14 @@ fn at_end_of_input(then: impl FnOnce() + Send + 'static) {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         then();
     });
+}
+
+/// Runs a role as another user, and returns how it has ended.
+pub(crate) fn run_as(uid: u32, role: &[&str]) -> std::io::Result<ExitStatus> {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "child_process", "--nocapture"]).env(ROLE, role.join("\n"));
+    // The supplementary groups of root end with the change of the user.
+    command.uid(uid).gid(uid).status()
 }
 
 /// A child. It is killed when it is dropped.

@@ -8,6 +8,7 @@ mod endings;
 mod harness;
 mod loss;
 mod programs;
+mod rights;
 mod sharing;
 mod traces;
 

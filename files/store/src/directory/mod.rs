@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `state`, `log`, `frame`, `snapshot`, `checkpoint` | content of `.apus-fs` |
 //! | `identity`, `table`, `names` | the known nodes, and the effects of records on their names |
-//! | `files`, `change`, `data`, `listing`, `observe`, `search` | system calls |
+//! | `files`, `change`, `data`, `listing`, `observe`, `permission`, `search` | system calls |
 //! | `commit`, `copy` | batches |
 //! | `replay`, `journeys`, `discovery`, `arrange` | after a crash |
 
@@ -34,6 +34,7 @@ mod listing;
 mod log;
 mod names;
 mod observe;
+mod permission;
 mod replay;
 mod search;
 mod snapshot;
@@ -45,6 +46,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use apus_fs_core::Store;
+use apus_fs_core::rights::Rights;
 use apus_fs_core::store::{
     AppliedBatch, ClientBatch, ClientId, DirectoryPart, StoreError, StoreMetrics,
 };
@@ -256,6 +258,10 @@ impl Store for DirectoryStore {
         self.kind(node)?;
         let status = self.files.status(&self.knowledge.table, node)?;
         Ok(self.show(node, status.attributes))
+    }
+
+    fn permits(&mut self, node: Ino, rights: &Rights, wanted: u16) -> Result<bool, Errno> {
+        self.permits_access(node, rights, wanted)
     }
 
     fn look_up(&mut self, directory: Ino, name: &Name) -> Result<Option<(Ino, Attributes)>, Errno> {

@@ -143,6 +143,13 @@ fn misuse_is_an_error_and_never_a_crash() {
 }
 
 #[test]
+fn a_child_of_a_fork_changes_nothing_for_its_parent() {
+    if let Some(printed) = C.run("tests/programs/fork.c") {
+        assert_eq!(printed, "0 failures\n");
+    }
+}
+
+#[test]
 fn options_seal_packets_and_counters_can_be_read() {
     if let Some(printed) = C.run("tests/programs/sealed.c") {
         let expected =

@@ -16,6 +16,7 @@ use crate::trace::FreezeTriggers;
 use crate::warning;
 use apus_driver::{Capabilities, Driver, DriverCounters};
 use apus_hostgroup::{HostGroup, HostPlace};
+use apus_process::{Owned, Owner};
 use apus_proto::{Config, Instant, Transport};
 use apus_socket::EndedNeighbours;
 use apus_trace::auto_save::AutoSave;
@@ -56,12 +57,16 @@ pub(crate) struct Settings {
 }
 
 /// One socket, one instance of the protocol, and one loop.
+///
+/// It belongs to the process that opened it. A child of a fork must not take its locks, which
+/// threads of the parent may hold: each entry checks [`Shard::owner`] first, and what has a lock or
+/// a shared resource is [`Owned`].
 pub(crate) struct Shard {
-    core: Mutex<Core>,
+    core: Owned<Mutex<Core>>,
     /// Source of packets and messages. Locked by the leader alone, so that no thread waits for it.
-    receiver: Mutex<Receiver>,
+    receiver: Owned<Mutex<Receiver>>,
     /// The shared-memory path to peers of this host.
-    path: Option<Path>,
+    path: Owned<Option<Path>>,
     signal: Signal,
     published: Published,
     clock: Clock,
@@ -73,12 +78,12 @@ pub(crate) struct Shard {
     local_addr: SocketAddr,
     /// Sampled processor time.
     cpu: Arc<Cpu>,
-    driver_counters: Option<Arc<dyn DriverCounters>>,
+    driver_counters: Owned<Option<Arc<dyn DriverCounters>>>,
     /// Seals the driver's packets.
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "nothing is sealed without it"))]
-    sealing: Sealing,
+    sealing: Owned<Sealing>,
     /// Has traces written to files for as long as the endpoint lives.
-    _auto_save: Option<AutoSave>,
+    _auto_save: Owned<Option<AutoSave>>,
     /// Answers for endpoints of this host that have ended, for as long as this one lives.
     _ended: Option<EndedNeighbours>,
     /// `None` if it is the only shard of its endpoint.
@@ -159,9 +164,9 @@ impl Shard {
         }
         let receiver = Receiver::new(receive, receive_buffer, path.as_ref().map(Path::local));
         Ok(Self {
-            core: Mutex::new(core),
-            receiver: Mutex::new(receiver),
-            path,
+            core: Owned::new(Mutex::new(core)),
+            receiver: Owned::new(Mutex::new(receiver)),
+            path: Owned::new(path),
             signal: Signal::new()?,
             published: Published::default(),
             clock,
@@ -170,12 +175,18 @@ impl Shard {
             receive_quota: quotas.of(Work::Receive),
             local_addr,
             cpu,
-            driver_counters,
-            sealing,
-            _auto_save: auto_save,
+            driver_counters: Owned::new(driver_counters),
+            sealing: Owned::new(sealing),
+            _auto_save: Owned::new(auto_save),
             _ended: ended,
             sibling,
         })
+    }
+
+    /// Returns the process that may use it.
+    #[inline]
+    pub(crate) const fn owner(&self) -> Owner {
+        self.core.owner()
     }
 
     /// Returns the shard's place among the shards of its endpoint; `None` if it is the only one.
@@ -218,6 +229,7 @@ impl Shard {
 
     /// Takes the core lock.
     pub(crate) fn lock(&self) -> Locked<'_> {
+        debug_assert!(self.owner().is_current(), "a child of a fork locks nothing");
         // A thread that panicked under the lock has broken an invariant. The state is still
         // memory-safe, and the other threads must be able to end.
         let guard = match self.core.try_lock() {
@@ -247,7 +259,7 @@ impl Shard {
 
     /// Connects to peers that may be on this host. Makes system calls: the caller holds no lock.
     fn connect(&self, peers: Vec<SocketAddr>) {
-        let Some(path) = &self.path else { return };
+        let Some(path) = &*self.path else { return };
         for peer in peers {
             let start = path.connect(peer);
             self.lock().connecting(peer, start, self.clock.now());
@@ -260,7 +272,7 @@ impl Shard {
     }
 
     /// Returns whether the shared-memory path is open.
-    pub(crate) const fn has_local_path(&self) -> bool {
+    pub(crate) fn has_local_path(&self) -> bool {
         self.path.is_some()
     }
 
@@ -276,7 +288,7 @@ impl Shard {
 
     /// Returns the sealing of the driver's packets.
     #[cfg(feature = "tls")]
-    pub(crate) const fn sealing(&self) -> &Sealing {
+    pub(crate) fn sealing(&self) -> &Sealing {
         &self.sealing
     }
 

@@ -13,6 +13,7 @@ use crate::engine::poll::{Served, WaitTarget};
 use crate::engine::shard::{Locked, Shard};
 use crate::engine::waiting::PollMode;
 use crate::error::{BindError, Closed};
+use apus_process::{ForeignProcess, Owned};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::io;
@@ -60,7 +61,7 @@ pub(crate) struct Shards {
     callers: Option<Callers>,
     /// The home of the next thread.
     next_home: AtomicUsize,
-    runners: Mutex<Vec<Runner>>,
+    runners: Owned<Mutex<Vec<Runner>>>,
 }
 
 struct Callers {
@@ -104,19 +105,34 @@ impl Shards {
             callers: callers
                 .map(|open| Callers { opened: OnceLock::new(), open: Mutex::new(open) }),
             next_home: AtomicUsize::new(0),
-            runners: Mutex::new(runners),
+            runners: Owned::new(Mutex::new(runners)),
         }
     }
 
-    /// Returns the first shard, which has the endpoint's address.
+    /// Checks that the caller is in the process that opened the endpoint: a child of a fork uses no
+    /// shard.
+    ///
+    /// # Errors
+    ///
+    /// The caller is in a child of that process.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<(), ForeignProcess> {
+        self.runners.owner().check()
+    }
+
+    /// Returns the first shard, which has the endpoint's address. Its locks are only for the
+    /// process that opened it.
     pub(crate) fn main(&self) -> &Arc<Shard> {
         &self.first[0]
     }
 
-    /// Returns all shards that have been opened.
+    /// Returns all shards that have been opened; none in a child of the process that opened them.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Shard>> {
-        let callers = self.callers.as_ref().and_then(|callers| callers.opened.get());
-        self.first.iter().chain(callers.into_iter().flatten())
+        let is_current = self.runners.owner().is_current();
+        let first = if is_current { &self.first[..] } else { &[] };
+        let callers = self.callers.as_ref().filter(|_| is_current);
+        let callers = callers.and_then(|callers| callers.opened.get());
+        first.iter().chain(callers.into_iter().flatten())
     }
 
     /// Returns the shard with this index.
@@ -125,8 +141,19 @@ impl Shards {
     }
 
     /// Returns the shard whose requests the calling thread receives.
+    ///
+    /// # Errors
+    ///
+    /// The caller is in a child of the process that opened the endpoint.
     #[inline]
-    pub(crate) fn home(&self) -> &Arc<Shard> {
+    pub(crate) fn home(&self) -> Result<&Arc<Shard>, Closed> {
+        self.check_process()?;
+        Ok(self.own_home())
+    }
+
+    /// As [`Shards::home`], for a caller that has checked the process.
+    #[inline]
+    fn own_home(&self) -> &Arc<Shard> {
         match &*self.first {
             [only] => only,
             first => &first[self.remembered(|home| home.index)],
@@ -137,10 +164,12 @@ impl Shards {
     ///
     /// # Errors
     ///
-    /// The endpoint serves with several shards, and the system refuses the sockets for its calls.
+    /// The caller is in a child of the process that opened the endpoint, or the endpoint serves
+    /// with several shards, and the system refuses the sockets for its calls.
     #[inline]
     pub(crate) fn caller(&self) -> Result<&Arc<Shard>, Closed> {
-        let Some(callers) = &self.callers else { return Ok(self.home()) };
+        self.check_process()?;
+        let Some(callers) = &self.callers else { return Ok(self.own_home()) };
         let opened = match callers.opened.get() {
             Some(opened) => opened,
             None => self.open_callers(callers)?,
@@ -148,11 +177,15 @@ impl Shards {
         Ok(&opened[self.remembered(|home| home.index)])
     }
 
-    /// Returns the shards that the calling thread uses, as far as they have been opened.
+    /// Returns the shards that the calling thread uses, as far as they have been opened; none in a
+    /// child of the process that opened them.
     pub(crate) fn opened_homes(&self) -> SmallVec<[&Shard; 2]> {
+        if self.check_process().is_err() {
+            return SmallVec::new();
+        }
         let callers = self.callers.as_ref().and_then(|callers| callers.opened.get());
         let caller = callers.map(|opened| &*opened[self.remembered(|home| home.index)]);
-        std::iter::once(&**self.home()).chain(caller).collect()
+        std::iter::once(&**self.own_home()).chain(caller).collect()
     }
 
     #[cold]
@@ -340,8 +373,12 @@ impl Shards {
         self.first.len()
     }
 
-    /// Closes all shards, and waits until none of their loops is running.
+    /// Closes all shards, and waits until none of their loops is running. Does nothing in a child
+    /// of the process that opened them.
     pub(crate) fn end(&self) {
+        if self.check_process().is_err() {
+            return;
+        }
         self.main().lock().close(Closed::ShutDown);
         let runners =
             std::mem::take(&mut *self.runners.lock().unwrap_or_else(PoisonError::into_inner));

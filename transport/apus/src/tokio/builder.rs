@@ -8,6 +8,7 @@ use crate::engine::shards::Runner;
 use crate::engine::waiting::readable;
 use crate::error::BindError;
 use apus_driver::Driver;
+use apus_process::Descriptor;
 use rustix::event::{EventfdFlags, eventfd};
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -132,7 +133,7 @@ fn runtime() -> Result<Handle, BindError> {
     // Rationale: tokio has no question for it; it panics, and prints that.
     let serves = catch_unwind(AssertUnwindSafe(|| {
         drop(tokio::time::sleep(Duration::ZERO));
-        readable(probe).is_ok()
+        readable(Descriptor::new(probe)).is_ok()
     }));
     match serves {
         Ok(true) => Ok(runtime),

@@ -26,6 +26,10 @@ use tokio::runtime::Handle;
 /// [`shutdown`](EndpointHandle::shutdown).
 ///
 /// Any future may be dropped before it is ready: no message is lost, and a call is cancelled.
+///
+/// A child of fork(2) cannot use the endpoint ([`Closed::Forked`]), as for [the blocking
+/// one](crate::Endpoint#fork). A runtime does not survive a fork either: a child drops the parent's
+/// runtime, or leaves it alone, and makes its own.
 #[derive(Clone)]
 pub struct Endpoint {
     handle: EndpointHandle,
@@ -96,9 +100,10 @@ impl Endpoint {
         let call = self.submit(shard, &mut submission).await?;
         let mut guard = CancelOnDrop { shard, call: Some(call) };
         let response = WaitFor::new(shard, EndOf(call.key)).await;
-        let response = response.ok_or_else(|| shard.lock().closed_error());
         // The call has ended and needs no cancellation.
         guard.call = None;
+        self.check_process()?;
+        let response = response.ok_or_else(|| shard.lock().closed_error());
         response?.into_result().map_err(CallError::Failed)
     }
 
@@ -230,7 +235,7 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed.
     pub async fn recv_request(&self) -> Result<Request, Closed> {
-        let (shard, arrived) = self.recv(self.shards.home(), AnyRequest).await?;
+        let (shard, arrived) = self.recv(self.shards.home()?, AnyRequest).await?;
         Ok(Request::new(shard.clone(), arrived))
     }
 
@@ -240,7 +245,7 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed.
     pub async fn recv_request_timeout(&self, timeout: Duration) -> Result<Option<Request>, Closed> {
-        let received = self.recv_timeout(self.shards.home(), AnyRequest, timeout).await?;
+        let received = self.recv_timeout(self.shards.home()?, AnyRequest, timeout).await?;
         Ok(received.map(|(shard, arrived)| Request::new(shard.clone(), arrived)))
     }
 
@@ -251,7 +256,7 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed.
     pub fn try_recv_request(&self) -> Result<Option<Request>, Closed> {
-        let received = self.shards.try_receive(self.shards.home(), &AnyRequest)?;
+        let received = self.shards.try_receive(self.shards.home()?, &AnyRequest)?;
         Ok(received.map(|(shard, arrived)| Request::new(shard.clone(), arrived)))
     }
 
@@ -269,7 +274,7 @@ impl Endpoint {
         requests: &mut Vec<Request>,
         limit: usize,
     ) -> Result<usize, Closed> {
-        self.recv_batch(self.shards.home(), AnyRequest, limit, |shard, arrived| {
+        self.recv_batch(self.shards.home()?, AnyRequest, limit, |shard, arrived| {
             requests.push(Request::new(shard.clone(), arrived));
         })
         .await
@@ -301,6 +306,9 @@ impl Endpoint {
     ///
     /// Returns `false` if `timeout` passes, or the endpoint is closed, before that.
     pub async fn drain(&self, timeout: Duration) -> bool {
+        if self.check_process().is_err() {
+            return false;
+        }
         let all_drained = async {
             for shard in self.shards.all() {
                 if WaitFor::new(shard, AllAcknowledged).await.is_none() {
@@ -319,6 +327,8 @@ impl Endpoint {
         submission: &mut Submission<W>,
     ) -> Result<W::Output, CallError> {
         loop {
+            // The future may have been polled before a fork.
+            shard.owner().check()?;
             let (seen, result) = {
                 let (mut core, called) = shard.lock_for_call();
                 (core.room_changes(), submission.submit(&mut core, called))
@@ -362,6 +372,8 @@ impl Endpoint {
         want: W,
     ) -> Result<AtShard<'a, W::Output>, Closed> {
         loop {
+            // The future may have been polled before a fork.
+            self.check_process()?;
             if let Some(received) = self.shards.steal_in_turn(home, &want) {
                 return Ok(received);
             }
@@ -369,6 +381,7 @@ impl Endpoint {
                 return Ok((home, output));
             }
             // Asked to steal, or closed.
+            self.check_process()?;
             if let Some(received) = self.shards.comply(home, &want)? {
                 return Ok(received);
             }
@@ -407,7 +420,9 @@ struct CancelOnDrop<'a> {
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if let Some(call) = self.call {
+        if let Some(call) = self.call
+            && self.shard.owner().is_current()
+        {
             cancel(&mut self.shard.lock(), call);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::handle::{Change, SealHandle, canonical};
 use crate::{Burst, BurstPacket, TransmitHalf};
+use apus_process::Owner;
 use apus_seal::{Datagram, Failure, SealCounters, Sealer, TAG_LEN};
 use apus_wire::{Flags, HEADER_LEN, Header, Kind, SealedHeader};
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ pub(super) struct SealedTransmit {
     handle: Arc<SealHandle>,
     counters: Arc<SealCounters>,
     keys: HashMap<SocketAddr, Sealer>,
+    /// The process that may seal: in a child of a fork every packet number would be used twice.
+    owner: Owner,
     /// Traffic class of packets of handshakes.
     traffic_class: u8,
     /// Datagrams that packets may be added to until the next flush, oldest first.
@@ -55,6 +58,7 @@ impl SealedTransmit {
             handle,
             counters,
             keys: HashMap::new(),
+            owner: Owner::current(),
             traffic_class,
             waiting: Vec::new(),
             headers: Vec::new(),
@@ -206,6 +210,7 @@ fn append(bytes: &mut Vec<u8>, burst: &Burst<'_>) {
 impl TransmitHalf for SealedTransmit {
     fn send(&mut self, burst: &Burst<'_>) -> io::Result<()> {
         debug_assert!(burst.is_consistent(), "{burst:?}");
+        self.owner.check().map_err(io::Error::other)?;
         if self.handle.is_for_transmit() {
             self.take_changes()?;
         }
@@ -221,6 +226,7 @@ impl TransmitHalf for SealedTransmit {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.owner.check().map_err(io::Error::other)?;
         if self.handle.is_for_transmit() {
             self.take_changes()?;
         }

@@ -2,6 +2,7 @@
 
 use super::handle::SealHandle;
 use super::refusals::RefusalLog;
+use apus_process::Owner;
 use apus_seal::Negotiator;
 use std::io;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ const CHECKS_PER_RECHECK: u32 = 30;
 pub struct Watch {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    owner: Owner,
 }
 
 impl Watch {
@@ -57,12 +59,17 @@ impl Watch {
                 refusals.lines(handle.take_refusals()).iter().for_each(|line| warn(line));
             }
         })?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
+        Ok(Self { stop: Some(stop), thread: Some(thread), owner: Owner::current() })
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        if !self.owner.is_current() {
+            // A child of a fork has no such thread: it can neither end it nor detach it.
+            std::mem::forget((self.stop.take(), self.thread.take()));
+            return;
+        }
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

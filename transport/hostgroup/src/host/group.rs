@@ -2,6 +2,7 @@
 
 use super::line::PAGE;
 use apus_local::{Membership, PeerName, PeerPolicy, SharedPage};
+use apus_process::PerProcess;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -10,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 pub struct HostGroup {
     name: PeerName,
     membership: Membership,
-    pid: u32,
 }
 
-/// The groups of this process.
-static GROUPS: Mutex<Vec<Weak<HostGroup>>> = Mutex::new(Vec::new());
+/// The groups of this process: a child of a fork does not have the threads of its parent's
+/// memberships.
+static GROUPS: PerProcess<Mutex<Vec<Weak<HostGroup>>>> = PerProcess::new(Mutex::default);
 
 impl HostGroup {
     /// Returns the group with this name, open to the processes of the network namespace that
@@ -25,16 +26,14 @@ impl HostGroup {
     /// The system grants no thread or descriptor, or the name has more than 80 bytes.
     pub fn join(name: &str, policy: &PeerPolicy) -> io::Result<Arc<Self>> {
         let name = page_name(name, policy);
-        let pid = std::process::id();
-        let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = GROUPS.get().lock().unwrap_or_else(PoisonError::into_inner);
         groups.retain(|group| group.strong_count() > 0);
-        // A fork does not have the thread of its parent's membership.
-        let is_it = |group: &Arc<Self>| group.name == name && group.pid == pid;
+        let is_it = |group: &Arc<Self>| group.name == name;
         if let Some(group) = groups.iter().filter_map(Weak::upgrade).find(is_it) {
             return Ok(group);
         }
         let membership = Membership::begin(name.clone(), PAGE, policy.clone())?;
-        let group = Arc::new(Self { name, membership, pid });
+        let group = Arc::new(Self { name, membership });
         groups.push(Arc::downgrade(&group));
         Ok(group)
     }

@@ -3,6 +3,7 @@
 use super::group::HostGroup;
 use super::line::{self, LINES, Line, MAX_ACTIVE};
 use apus_local::SharedPage;
+use apus_process::Owner;
 use apus_proto::{ArrivingLengths, Instant, Neighbours, Published, Transport};
 use smallvec::SmallVec;
 use std::io;
@@ -21,6 +22,8 @@ const READ: u64 = 20_000;
 #[derive(Debug)]
 pub struct HostPlace {
     group: Arc<HostGroup>,
+    /// The line is this process's: a child of a fork does not give it back.
+    process: Owner,
     /// Identity of the line's owner.
     owner: u64,
     /// The page, the index of the transport's line, and the page's version.
@@ -44,7 +47,18 @@ impl HostPlace {
     pub fn new(group: Arc<HostGroup>) -> io::Result<Self> {
         let owner = getrandom::u64().map_err(io::Error::other)?.max(1);
         let (version, passed_at, checked_at, read_at) = (0, 0, 0, 0);
-        Ok(Self { group, owner, line: None, version, passed_at, checked_at, read_at, sharers: 1 })
+        let process = Owner::current();
+        Ok(Self {
+            group,
+            process,
+            owner,
+            line: None,
+            version,
+            passed_at,
+            checked_at,
+            read_at,
+            sharers: 1,
+        })
     }
 
     /// Publishes the link use of the transport.
@@ -152,7 +166,9 @@ impl HostPlace {
 
 impl Drop for HostPlace {
     fn drop(&mut self) {
-        self.give_back();
+        if self.process.is_current() {
+            self.give_back();
+        }
     }
 }
 

@@ -8,9 +8,10 @@
 //! wake-ups of *other* peers (docs/adr/0011).
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use apus_process::Descriptor;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
@@ -20,12 +21,12 @@ const BATCH: usize = 64;
 /// An epoll set.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
-    epoll: OwnedFd,
+    epoll: Descriptor,
 }
 
 impl Doorbell {
     pub(crate) fn new() -> Result<Self, Errno> {
-        Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)? })
+        Ok(Self { epoll: Descriptor::new(epoll::create(epoll::CreateFlags::CLOEXEC)?) })
     }
 
     /// Adds a descriptor, which is reported by `key`.

@@ -18,6 +18,7 @@ use crate::handshake::{Accepting, Connecting, Listener};
 use crate::lock::{Lock, Rank};
 use crate::pair::side::{Pair, ReceiveQuota};
 use crate::socket::peer_name::PeerName;
+use apus_process::Owned;
 use apus_wire::Role;
 use smallvec::SmallVec;
 
@@ -52,8 +53,8 @@ pub struct Local {
     config: LocalConfig,
     listener: Option<Listener>,
     doorbell: Doorbell,
-    registry: Registry<Key, Pair>,
-    handshakes: Lock<Handshakes>,
+    registry: Owned<Registry<Key, Pair>>,
+    handshakes: Owned<Lock<Handshakes>>,
 }
 
 /// Handshakes that are not complete.
@@ -122,8 +123,8 @@ impl Local {
             doorbell.add(listener, LISTENER).map_err(ConnectError::system("watch a listener"))?;
         }
         let handshakes = Handshakes { clients: Newcomers::new(), servers: Vec::new(), next: 0 };
-        let registry = Registry::new(config.max_pairs);
-        let handshakes = Lock::new(Rank::Handshakes, handshakes);
+        let registry = Owned::new(Registry::new(config.max_pairs));
+        let handshakes = Owned::new(Lock::new(Rank::Handshakes, handshakes));
         Ok(Self { config, listener, doorbell, registry, handshakes })
     }
 
@@ -460,8 +461,12 @@ impl Local {
         snapshot.pairs().to_vec()
     }
 
-    /// Closes all pairs, and prevents new ones.
+    /// Closes all pairs, and prevents new ones. Does nothing in a child of the process that opened
+    /// them.
     pub fn close(&self) {
+        if !self.registry.owner().is_current() {
+            return;
+        }
         for pair in self.registry.close() {
             pair.close();
             self.doorbell.remove(&*pair);

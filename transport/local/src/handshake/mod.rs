@@ -33,6 +33,7 @@ use crate::socket::credentials::Credentials;
 use crate::socket::peer_name::PeerName;
 use crate::socket::stream;
 use crate::socket::udp_owner::udp_owner;
+use apus_process::Descriptor;
 use apus_wire::Role;
 use hello::{Hello, HelloReply};
 use rustix::io::Errno;
@@ -40,7 +41,7 @@ use rustix::io::Errno;
 /// A client that waits for the server's reply.
 #[derive(Debug)]
 pub struct Connecting {
-    socket: OwnedFd,
+    socket: Descriptor,
     segment: Segment,
     config: LocalConfig,
     peer: Credentials,
@@ -140,7 +141,7 @@ impl Connecting {
 }
 
 /// Reads why a server has disconnected without waiting for the hello.
-fn reason_of_rejection(socket: &OwnedFd) -> ConnectError {
+fn reason_of_rejection(socket: &Descriptor) -> ConnectError {
     let mut bytes = [0; hello::LEN];
     let reply = stream::recv_hello(socket.as_fd(), &mut bytes).ok().flatten();
     match reply.and_then(|(len, _)| HelloReply::parse(&bytes[..len])) {
@@ -158,7 +159,7 @@ impl AsFd for Connecting {
 /// A listening socket under a name.
 #[derive(Debug)]
 pub struct Listener {
-    socket: OwnedFd,
+    socket: Descriptor,
     config: LocalConfig,
 }
 
@@ -203,7 +204,7 @@ impl AsFd for Listener {
 /// A client that has connected and whose hello has not arrived yet.
 #[derive(Debug)]
 pub struct Accepting {
-    socket: OwnedFd,
+    socket: Descriptor,
     config: LocalConfig,
     peer: Credentials,
     verdict: Result<(), Rejection>,

@@ -2,9 +2,10 @@
 //! behind one byte.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
+use apus_process::Descriptor;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
@@ -38,8 +39,8 @@ pub(super) enum Wait {
 /// Waits until one of `sockets` is readable or closed by its peer, for at most `time` if given, or
 /// until `stop` is raised.
 pub(super) fn wait<'a>(
-    stop: &'a OwnedFd,
-    sockets: impl IntoIterator<Item = &'a OwnedFd>,
+    stop: &'a Descriptor,
+    sockets: impl IntoIterator<Item = &'a Descriptor>,
     time: Option<Duration>,
 ) -> Result<Wait, Errno> {
     let events = PollFlags::IN | PollFlags::RDHUP;
@@ -58,12 +59,12 @@ pub(super) fn wait<'a>(
 
 /// Hands `page` out under the name of `listener`, until `stop` is raised.
 pub(super) fn distribute(
-    stop: &OwnedFd,
-    listener: &OwnedFd,
+    stop: &Descriptor,
+    listener: &Descriptor,
     page: &SharedPage,
     policy: &PeerPolicy,
 ) -> Result<(), Errno> {
-    let mut members: Vec<OwnedFd> = Vec::new();
+    let mut members: Vec<Descriptor> = Vec::new();
     loop {
         if wait(stop, std::iter::once(listener).chain(&members), None)? == Wait::Stopped {
             return Ok(());
@@ -93,11 +94,11 @@ pub(super) fn distribute(
 /// The distributor is of a user that `policy` does not allow, does not answer, or hands out
 /// something else.
 pub(super) fn receive(
-    stop: &OwnedFd,
-    distributor: OwnedFd,
+    stop: &Descriptor,
+    distributor: Descriptor,
     len: usize,
     policy: &PeerPolicy,
-) -> io::Result<Option<(OwnedFd, SharedPage)>> {
+) -> io::Result<Option<(Descriptor, SharedPage)>> {
     if !policy.allows(Credentials::of_peer(&distributor)?.uid) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }

@@ -2,11 +2,12 @@
 //! distributor's end.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use apus_process::{Descriptor, Owner};
 use rustix::event::EventfdFlags;
 
 use super::distribution::{self, Wait};
@@ -29,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub struct Membership {
     shared: Arc<MembershipState>,
     thread: Option<JoinHandle<()>>,
-    pid: u32,
+    owner: Owner,
 }
 
 /// State shared between the thread and the users of the page.
@@ -42,7 +43,7 @@ struct MembershipState {
     /// Number of pages that the process has had. Written under the lock of `page`.
     version: AtomicU64,
     /// Raised once, when the membership ends.
-    stop: OwnedFd,
+    stop: Descriptor,
 }
 
 impl Membership {
@@ -56,13 +57,14 @@ impl Membership {
     pub fn begin(name: PeerName, len: usize, policy: PeerPolicy) -> io::Result<Self> {
         name.address().map_err(io::Error::other)?;
         let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let stop = Descriptor::new(stop);
         let (page, version) = (Mutex::default(), AtomicU64::new(0));
         let shared = Arc::new(MembershipState { name, len, policy, page, version, stop });
         let thread = std::thread::Builder::new().name("apus-page".into()).spawn({
             let shared = shared.clone();
             move || shared.run()
         })?;
-        Ok(Self { shared, thread: Some(thread), pid: std::process::id() })
+        Ok(Self { shared, thread: Some(thread), owner: Owner::current() })
     }
 
     /// Returns a number that changes with the page.
@@ -81,13 +83,15 @@ impl Membership {
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        // A fork has no thread.
-        if self.pid == std::process::id() {
-            // Fails only if it has been raised 2^64 - 2 times before.
-            let _ = rustix::io::write(&self.shared.stop, &1_u64.to_ne_bytes());
-            // If the thread panicked, the panic has been printed already.
-            let _ = self.thread.take().map(JoinHandle::join);
+        if !self.owner.is_current() {
+            // A child of a fork has no such thread: it can neither end it nor detach it.
+            std::mem::forget(self.thread.take());
+            return;
         }
+        // Fails only if it has been raised 2^64 - 2 times before.
+        let _ = rustix::io::write(&self.shared.stop, &1_u64.to_ne_bytes());
+        // If the thread panicked, the panic has been printed already.
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
@@ -124,7 +128,7 @@ impl MembershipState {
     }
 
     /// Distributes the page until the membership ends.
-    fn distribute(&self, listener: &OwnedFd) -> io::Result<Wait> {
+    fn distribute(&self, listener: &Descriptor) -> io::Result<Wait> {
         let known = self.page().clone();
         let page = match known {
             Some(page) => page,

@@ -4,10 +4,11 @@
 //! when the last thread of the peer has ended, however it ended. From then on the peer writes no
 //! more, and all records that it had made visible can still be received.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use apus_process::{Descriptor, Owned};
 use apus_wire::{Refusal, Role};
 use bytes::Bytes;
 
@@ -40,12 +41,15 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 ///
 /// When the last reference is dropped, the memory is unmapped and the socket closed; the peer is
 /// notified that the pair was closed.
+///
+/// A child of a fork has no part in the pair: its calls fail with [`Disconnected::Closed`] or do
+/// nothing, and it writes neither to the memory nor to the socket.
 // Two pairs of one process share no cache line either.
 #[repr(align(128))]
 pub struct Pair {
     number: u64,
-    link: Link,
-    socket: OwnedFd,
+    link: Owned<Link>,
+    socket: Descriptor,
     peer: Peer,
     has_waiter: AtomicBool,
     /// Whether a reader of many pairs has received the end of this one.
@@ -89,11 +93,11 @@ impl Pair {
         memory: Memory,
         sizes: RingSizes,
         limits: LocalLimits,
-        socket: OwnedFd,
+        socket: Descriptor,
         peer: Peer,
     ) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let link = Link::new(number, role, memory, sizes, limits);
+        let link = Owned::new(Link::new(number, role, memory, sizes, limits));
         Self {
             number,
             link,
@@ -106,7 +110,7 @@ impl Pair {
 
     /// Returns the role of this side.
     #[must_use]
-    pub const fn role(&self) -> Role {
+    pub fn role(&self) -> Role {
         self.link.role()
     }
 
@@ -187,7 +191,7 @@ impl Pair {
     ///
     /// [`Disconnected`] if the pair has ended.
     pub fn batch(&self) -> Result<SendBatch<'_>, Disconnected> {
-        Ok(SendBatch { pair: self, inner: self.link.batch()? })
+        Ok(SendBatch { pair: self, inner: self.own()?.batch()? })
     }
 
     /// Receives up to `quota` records, appends their events to `events`, and writes records that
@@ -202,7 +206,7 @@ impl Pair {
         quota: ReceiveQuota,
         events: &mut Vec<PairEvent>,
     ) -> Result<usize, Disconnected> {
-        match self.link.receive(quota.short, quota.chunks, events) {
+        match self.own()?.receive(quota.short, quota.chunks, events) {
             Ok(received) => {
                 self.signal_if(received.signal);
                 Ok(received.records)
@@ -213,6 +217,12 @@ impl Pair {
                 Err(why)
             }
         }
+    }
+
+    /// Returns the link, unless the caller is in a child of the pair's process.
+    #[inline]
+    fn own(&self) -> Result<&Link, Disconnected> {
+        self.link.own().map_err(|_| Disconnected::Closed)
     }
 
     /// Returns whether [`Pair::receive`] would have no work.
@@ -242,6 +252,10 @@ impl Pair {
     ///
     /// If another thread waits for the same pair.
     pub fn wait(&self, spin: Option<Duration>, deadline: Option<Instant>) -> bool {
+        if self.own().is_err() {
+            // `receive` reports the end.
+            return true;
+        }
         let first = !self.has_waiter.swap(true, Ordering::Acquire);
         assert!(first, "one thread at a time may wait for a pair");
         let ready = self.wait_alone(spin, deadline);
@@ -304,14 +318,17 @@ impl Pair {
     /// Must be followed by [`Pair::finish_sleep`].
     #[must_use]
     pub fn prepare_to_sleep(&self) -> bool {
-        let signal = self.link.report_room();
+        let Ok(link) = self.own() else { return false };
+        let signal = link.report_room();
         self.signal_if(signal);
-        self.link.prepare_to_sleep(SleepMode::Socket)
+        link.prepare_to_sleep(SleepMode::Socket)
     }
 
     /// Announces that this side does not sleep any more.
     pub fn finish_sleep(&self) {
-        self.link.finish_sleep();
+        if let Ok(link) = self.own() {
+            link.finish_sleep();
+        }
     }
 
     /// Reads the bytes that made the descriptor readable, and records whether the peer has gone.
@@ -324,6 +341,9 @@ impl Pair {
     /// descriptor does not exclude the end of the peer. A signal alone excludes it, which saves a
     /// system call at each wake-up: the end is a separate event.
     pub(crate) fn handle_event(&self, may_have_gone: bool) {
+        if self.own().is_err() {
+            return;
+        }
         let socket = self.socket.as_fd();
         if stream::drain(socket) || (may_have_gone && stream::has_hung_up(socket)) {
             self.link.hang_up();
@@ -365,8 +385,10 @@ impl Pair {
     /// Ends the pair. The peer still receives the contents of the rings, and is then notified of
     /// the end. Has no effect if the pair has ended already.
     pub fn close(&self) {
-        self.link.end(Disconnected::Closed);
-        self.notify_end();
+        if let Ok(link) = self.own() {
+            link.end(Disconnected::Closed);
+            self.notify_end();
+        }
     }
 
     /// Notifies the peer that this side has ended.

@@ -8,6 +8,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use apus_process::Descriptor;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{
@@ -23,14 +24,15 @@ const BACKLOG: i32 = 64;
 
 const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
-fn open() -> Result<OwnedFd, ConnectError> {
+fn open() -> Result<Descriptor, ConnectError> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .map(Descriptor::new)
         .map_err(ConnectError::system("open a unix socket"))
 }
 
 /// Returns a socket that listens under `name`.
-pub(crate) fn listen(name: &PeerName) -> Result<OwnedFd, ConnectError> {
+pub(crate) fn listen(name: &PeerName) -> Result<Descriptor, ConnectError> {
     let socket = open()?;
     rustix::net::bind(&socket, &name.address()?)
         .map_err(ConnectError::system("bind the name for local peers"))?;
@@ -40,7 +42,7 @@ pub(crate) fn listen(name: &PeerName) -> Result<OwnedFd, ConnectError> {
 }
 
 /// Returns a socket that is connected to the process that listens under `name`.
-pub(crate) fn connect(name: &PeerName) -> Result<OwnedFd, ConnectError> {
+pub(crate) fn connect(name: &PeerName) -> Result<Descriptor, ConnectError> {
     let socket = open()?;
     match rustix::net::connect(&socket, &name.address()?) {
         Ok(()) => Ok(socket),
@@ -51,9 +53,9 @@ pub(crate) fn connect(name: &PeerName) -> Result<OwnedFd, ConnectError> {
 }
 
 /// Accepts the next connection, if any.
-pub(crate) fn accept(listener: BorrowedFd<'_>) -> Result<Option<OwnedFd>, Errno> {
+pub(crate) fn accept(listener: BorrowedFd<'_>) -> Result<Option<Descriptor>, Errno> {
     match rustix::net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-        Ok(socket) => Ok(Some(socket)),
+        Ok(socket) => Ok(Some(Descriptor::new(socket))),
         // The client has disconnected again.
         Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => Ok(None),
         Err(errno) => Err(errno),

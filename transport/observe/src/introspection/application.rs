@@ -1,18 +1,20 @@
 //! Counters that the application publishes together with its endpoints' counters.
 
+use apus_process::PerProcess;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::snapshot::ApplicationFamily;
 
 type Read = dyn Fn() -> Vec<ApplicationFamily> + Send + Sync;
 
-static PUBLISHED: Mutex<Vec<Arc<Read>>> = Mutex::new(Vec::new());
+static PUBLISHED: PerProcess<Mutex<Vec<Arc<Read>>>> = PerProcess::new(Mutex::default);
 
 fn published() -> MutexGuard<'static, Vec<Arc<Read>>> {
-    PUBLISHED.lock().unwrap_or_else(PoisonError::into_inner)
+    PUBLISHED.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counters that are part of this process's snapshots until this is dropped.
+/// Counters that are part of this process's snapshots until this is dropped. They are not part of
+/// the snapshots of a child of a fork.
 #[must_use = "dropped, the counters are gone from snapshots"]
 pub struct PublishedMetrics(Arc<Read>);
 

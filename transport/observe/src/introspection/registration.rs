@@ -3,17 +3,19 @@
 
 use crate::introspection::registry::{self, Observable};
 use crate::introspection::service::Service;
+use apus_process::{Owner, PerProcess};
 use std::fmt;
 use std::io;
 use std::sync::{Mutex, PoisonError, Weak};
 
 /// Taken before the lock of the registry, which the service's thread takes as well.
-static SERVICE: Mutex<Option<Service>> = Mutex::new(None);
+static SERVICE: PerProcess<Mutex<Option<Service>>> = PerProcess::new(Mutex::default);
 
 /// The entry of an observable endpoint, removed on drop.
 #[must_use = "dropped, the endpoint cannot be inspected"]
 pub struct Registration {
     endpoint: Weak<dyn Observable>,
+    owner: Owner,
 }
 
 impl Registration {
@@ -25,7 +27,7 @@ impl Registration {
         if std::env::var_os("APUS_LIVE").is_some_and(|value| value == "0") {
             return None;
         }
-        let mut service = SERVICE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut service = SERVICE.get().lock().unwrap_or_else(PoisonError::into_inner);
         registry::add(endpoint.clone());
         if service.is_none() {
             match Service::start() {
@@ -33,7 +35,7 @@ impl Registration {
                 Err(error) => failed(&error),
             }
         }
-        Some(Self { endpoint })
+        Some(Self { endpoint, owner: Owner::current() })
     }
 }
 
@@ -45,8 +47,11 @@ impl fmt::Debug for Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
+        if !self.owner.is_current() {
+            return;
+        }
         let ended = {
-            let mut service = SERVICE.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut service = SERVICE.get().lock().unwrap_or_else(PoisonError::into_inner);
             registry::remove(&self.endpoint).then(|| service.take()).flatten()
         };
         // Dropped without the lock: its thread is joined, which takes as long as the current

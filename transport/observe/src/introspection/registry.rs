@@ -2,6 +2,7 @@
 
 use crate::introspection::rpc_row::RpcRow;
 use crate::snapshot::EndpointSnapshot;
+use apus_process::PerProcess;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -19,10 +20,10 @@ pub trait Observable: Send + Sync {
     fn senders(&self, most: usize) -> Vec<(SocketAddr, apus_proto::Senders)>;
 }
 
-static OBSERVABLES: Mutex<Vec<Weak<dyn Observable>>> = Mutex::new(Vec::new());
+static OBSERVABLES: PerProcess<Mutex<Vec<Weak<dyn Observable>>>> = PerProcess::new(Mutex::default);
 
 fn registered() -> MutexGuard<'static, Vec<Weak<dyn Observable>>> {
-    OBSERVABLES.lock().unwrap_or_else(PoisonError::into_inner)
+    OBSERVABLES.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Registers an endpoint.

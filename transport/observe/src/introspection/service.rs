@@ -6,11 +6,11 @@
 
 use crate::introspection::{folder, requests};
 use apus_local::{Credentials, PeerPolicy};
+use apus_process::{Descriptor, Owner};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::net::{SendFlags, send};
 use serde_json::json;
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,9 +30,9 @@ pub(crate) struct Service {
     path: PathBuf,
     /// The process that started it. A fork has a copy of this value, but owns neither the thread
     /// nor the socket.
-    pid: u32,
+    owner: Owner,
     /// An eventfd, written when the thread must end.
-    stop: Arc<OwnedFd>,
+    stop: Arc<Descriptor>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -45,28 +45,28 @@ impl Service {
     pub(crate) fn start() -> io::Result<Self> {
         let folder = folder::open()?;
         folder::remove_stale(&folder);
-        let pid = std::process::id();
-        let path = folder::socket(&folder, pid);
+        let path = folder::socket(&folder, std::process::id());
         // A dead process may have had the same id.
         folder::remove_if_dead(&path);
-        let listener = UnixListener::bind(&path)?;
+        let listener = Descriptor::new(UnixListener::bind(&path)?);
         let remove = |error| {
             let _ = std::fs::remove_file(&path);
             error
         };
         listener.set_nonblocking(true).map_err(remove)?;
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-        let stop = Arc::new(event.map_err(|error| remove(error.into()))?);
+        let stop = Arc::new(Descriptor::new(event.map_err(|error| remove(error.into()))?));
         let stopped = stop.clone();
         let name = thread::Builder::new().name("apus-live".to_owned());
         let thread = name.spawn(move || listen(&listener, &stopped)).map_err(remove)?;
-        Ok(Self { path, pid, stop, thread: Some(thread) })
+        Ok(Self { path, owner: Owner::current(), stop, thread: Some(thread) })
     }
 }
 
 impl Drop for Service {
     fn drop(&mut self) {
-        if self.pid != std::process::id() {
+        if !self.owner.is_current() {
+            std::mem::forget(self.thread.take());
             return;
         }
         let _ = std::fs::remove_file(&self.path);
@@ -79,7 +79,7 @@ impl Drop for Service {
     }
 }
 
-fn listen(listener: &UnixListener, stop: &OwnedFd) {
+fn listen(listener: &UnixListener, stop: &Descriptor) {
     loop {
         let mut fds = [PollFd::new(listener, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
         match poll(&mut fds, None) {

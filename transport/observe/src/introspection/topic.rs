@@ -1,6 +1,7 @@
 //! Requests that the application answers, in addition to the requests of this crate.
 
 use crate::introspection::response::Response;
+use apus_process::PerProcess;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Respond = dyn Fn() -> Response + Send + Sync;
@@ -13,13 +14,14 @@ struct Topic {
     respond: Arc<Respond>,
 }
 
-static TOPICS: Mutex<Vec<Topic>> = Mutex::new(Vec::new());
+static TOPICS: PerProcess<Mutex<Vec<Topic>>> = PerProcess::new(Mutex::default);
 
 fn topics() -> MutexGuard<'static, Vec<Topic>> {
-    TOPICS.lock().unwrap_or_else(PoisonError::into_inner)
+    TOPICS.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A request that the application answers until this is dropped.
+/// A request that the application answers until this is dropped. A child of a fork answers only
+/// what it has published.
 #[must_use = "dropped, the request is unknown again"]
 pub struct Published(Arc<Respond>);
 

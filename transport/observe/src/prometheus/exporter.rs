@@ -3,6 +3,7 @@
 use super::text::{CONTENT_TYPE, text};
 use crate::introspection::own_snapshot;
 use crate::snapshot::Snapshot;
+use apus_process::{ClosedInChildren, Owner};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE as TYPE};
@@ -34,6 +35,7 @@ pub struct Exporter {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    owner: Owner,
 }
 
 impl Exporter {
@@ -76,7 +78,7 @@ impl Exporter {
                     }
                 });
             })?;
-        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, stop: Some(stop), thread: Some(thread), owner: Owner::current() })
     }
 
     /// Returns the address that it listens on.
@@ -88,6 +90,11 @@ impl Exporter {
 
 impl Drop for Exporter {
     fn drop(&mut self) {
+        if !self.owner.is_current() {
+            // A child of a fork has no such thread: it can neither end it nor detach it.
+            std::mem::forget((self.stop.take(), self.thread.take()));
+            return;
+        }
         if let Some(stop) = self.stop.take() {
             // Fails if the thread has panicked.
             let _ = stop.send(());
@@ -100,6 +107,8 @@ impl Drop for Exporter {
 
 async fn serve(listener: std::net::TcpListener, by_process: bool, source: Source) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
+    // Dropped before the listener is closed.
+    let _closed = ClosedInChildren::new(&listener);
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(permit) = room.clone().acquire_owned().await else { return };

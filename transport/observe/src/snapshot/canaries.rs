@@ -98,6 +98,10 @@ pub const CANARIES: &[Canary] = &[
         "a host sends more at a time than max_receive_bytes_per_host: an attack, or raise it",
     ),
     canary(
+        "packets_dropped.host_responses",
+        "a host takes few of its responses, and half of max_send_bytes waits for it: an attack",
+    ),
+    canary(
         "packets_dropped.unanswered",
         "senders without a session got no answer: a flood, or raise unproven_answers_per_ms",
     ),

@@ -1,23 +1,26 @@
-//! The bytes that are buffered, and their limits. An empty message counts as one byte (EXTENT-1).
+//! The budgets: bytes that are buffered ([`receive`], [`send`]), where an empty message counts as one
+//! (EXTENT-1), and requests that wait ([`requests`]). [`quota`](crate::quota) has their rules.
 
 mod receive;
-mod shares;
+mod requests;
+mod send;
 
 pub(crate) use receive::{Beginning, Lack, ReceiveBudget, ReceiveRoom};
+pub(crate) use requests::WaitingRequests;
+pub(crate) use send::{SendBudget, SendExcess};
 
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::event::Event;
-use crate::extent::charge;
 use crate::peer::{OutgoingBytes, Peer};
 use apus_wire::Role;
 use std::collections::VecDeque;
 
 /// Bytes buffered over all peers. The bytes of one peer are counted in [`Peer`].
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Budget {
     /// Payload waiting for transmission or acknowledgment.
-    pub(crate) send: OutgoingBytes,
+    pub(crate) send: SendBudget,
     /// Bytes of incoming messages, until the application has consumed them.
     pub(crate) receive: ReceiveBudget,
     /// Whether a command was refused for lack of room since the last [`Event::Room`].
@@ -25,31 +28,28 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Checks that a message of `bytes` bytes may be sent to `peer` (CAP-1) in the role `ours`.
-    /// Requests and responses are counted separately.
-    pub(crate) fn check_send(
-        &mut self,
-        config: &Config,
-        peer: &mut Peer,
-        ours: Role,
-        bytes: u64,
-    ) -> Result<(), CommandError> {
-        let bytes = charge(bytes);
-        let limit = if !fits(*self.send.of(ours), bytes, config.max_send_bytes()) {
-            "max_send_bytes"
-        } else if !fits(*peer.send.of(ours), bytes, config.max_send_bytes_per_peer()) {
-            "max_send_bytes_per_peer"
-        } else {
-            return Ok(());
-        };
-        Err(self.out_of_room(CommandError::SendFull { limit }))
+    /// The empty budgets of an endpoint with this configuration.
+    pub(crate) fn new(config: &Config) -> Self {
+        let (send, receive) = (SendBudget::new(config), ReceiveBudget::new(config));
+        Self { send, receive, wanted: false }
     }
 
-    /// Reserves `bytes` bytes for a message to `peer`; [`Budget::check_send`] has accepted it.
-    pub(crate) fn reserve_send(&mut self, peer: &mut Peer, ours: Role, bytes: u64) {
-        let bytes = charge(bytes);
-        *self.send.of(ours) += bytes;
-        *peer.send.of(ours) += bytes;
+    /// Checks that a request of `bytes` bytes may be sent to `peer` (CAP-1).
+    pub(crate) fn check_request(
+        &mut self,
+        peer: &mut Peer,
+        bytes: u64,
+    ) -> Result<(), CommandError> {
+        self.send.check_request(peer, bytes).map_err(|excess| self.send_full(excess))
+    }
+
+    /// The error of a command that found no room to send; [`Event::Room`] will follow.
+    pub(crate) const fn send_full(&mut self, excess: SendExcess) -> CommandError {
+        let limit = match excess {
+            SendExcess::All => "max_send_bytes",
+            SendExcess::Peer | SendExcess::Host => "max_send_bytes_per_peer",
+        };
+        self.out_of_room(CommandError::SendFull { limit })
     }
 
     /// Releases the `bytes` bytes of a message that `peer` no longer needs.
@@ -60,9 +60,7 @@ impl Budget {
         bytes: u64,
         events: &mut VecDeque<Event>,
     ) {
-        let bytes = charge(bytes);
-        *self.send.of(ours) -= bytes;
-        *peer.send.of(ours) -= bytes;
+        self.send.release(peer, ours, bytes);
         self.room_again(events);
     }
 
@@ -76,11 +74,13 @@ impl Budget {
     pub(crate) fn room_again(&mut self, events: &mut VecDeque<Event>) {
         if self.wanted {
             self.wanted = false;
+            self.send.retry();
             events.push_back(Event::Room);
         }
     }
 }
 
-const fn fits(used: u64, more: u64, limit: u64) -> bool {
-    used + more <= limit
+/// Longest message that counts as short: a peer may send it without a GRANT.
+fn unscheduled_window(config: &Config) -> u64 {
+    config.unsched_bytes().max(config.unsched_bytes_max())
 }

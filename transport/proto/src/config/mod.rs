@@ -257,7 +257,8 @@ parameters! {
     max_message: "bytes" = 67_108_864 in 1 ..= 1_073_741_824;
     /// Payload bytes that may wait for transmission or for their acknowledgment. Requests and
     /// responses each have this limit, because a response that waits for the room of a request may
-    /// wait forever.
+    /// wait forever. Responses to one host get half (or `max_send_bytes_per_peer`, if that is more),
+    /// and an eighth is left to short responses (CAP-21).
     ///
     /// Kernel: `wmem_max` 100 MB per socket (HM `homa_utils.c` `homa_init`).
     max_send_bytes: "bytes" = 268_435_456 in 1 ..= 1_099_511_627_776;
@@ -308,8 +309,8 @@ parameters! {
     ///
     /// Kernel: `peer_idle_secs_max` 120.
     peer_idle_secs_max: "s" = 120 in 1 ..= 86_400;
-    /// Sessions of forgotten clients that are kept (64 bytes each), so that their next request is
-    /// recognised without a round trip.
+    /// Sessions of forgotten clients that are kept (at most 512 bytes each, half of them of one
+    /// host), so that their next request is recognised without a round trip.
     ///
     /// Chosen by us; see `docs/spec/at-most-once.md`.
     max_dormant_sessions: "sessions" = 100_000 in 0 ..= 100_000_000;

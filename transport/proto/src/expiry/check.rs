@@ -3,6 +3,7 @@
 
 use super::progress::{Progress, check_progress};
 use super::suspect::{fail_unreached, interval};
+use crate::budget::SendBudget;
 use crate::error::FailureKind;
 use crate::inbound::Inbound;
 use crate::lifecycle::{Ending, end_server};
@@ -13,7 +14,7 @@ use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, SideState};
 use crate::time::{Instant, USEC};
 use crate::timer::MIN_RESENDS;
 use crate::tx::Output;
-use apus_wire::{Body, Profile};
+use apus_wire::{Body, Profile, Role};
 
 /// Checks an RPC whose peer should be talking.
 pub(super) fn check(
@@ -200,6 +201,14 @@ fn check_response(
     let read_up_to = protocol.timers.arrears.read_up_to(now);
     let since = message.last_sent.max(entry.heard);
     let limit = u32::try_from(protocol.config.need_ack_limit()).unwrap_or(u32::MAX);
+    if inbound.budget.send.is_waited_for()
+        && is_response_given_up(protocol, inbound, rpc, read_up_to)
+    {
+        output.observation.metrics.admission.responses_given_up += 1;
+        end_server(protocol, inbound, output, rpc, Ending::Discarded);
+        return;
+    }
+    let entry = &protocol.tables.rpcs[rpc];
     let peer = &mut protocol.tables.peers[entry.peer];
     // NEED_ACKs about other RPCs of the peer count, since they are sent in turn.
     let asks = entry.asks.max(peer.need_ack.rounds());
@@ -219,6 +228,25 @@ fn check_response(
         protocol.tables.rpcs[rpc].ask(now);
         output.control(protocol, rpc, Body::NeedAck);
     }
+}
+
+/// Whether a response that has made no progress for `timeout_usecs` ends now, because others wait
+/// for room: a response to the host that has most. The other hosts have twice the time (CAP-21).
+fn is_response_given_up(
+    protocol: &mut Protocol,
+    inbound: &Inbound,
+    rpc: RpcKey,
+    read_up_to: Instant,
+) -> bool {
+    let entry = &protocol.tables.rpcs[rpc];
+    let Some(message) = &entry.outgoing else { return false };
+    let idle = read_up_to.since(message.standing_since());
+    let timeout = protocol.config.timeout_usecs() * USEC;
+    let is_counted = SendBudget::is_counted(Role::Server, message.length().into());
+    is_counted
+        && idle >= timeout
+        && (idle >= 2 * timeout
+            || inbound.budget.send.takes_from(&mut protocol.tables.peers, entry.peer))
 }
 
 /// Whether the peer should be sending something for `rpc`, so that its silence counts

@@ -46,8 +46,14 @@ pub(super) fn check_progress(
     if inbound.budget.receive.give_back(&mut protocol.tables.peers, peer, message) {
         admission.stalled_messages += 1;
     }
-    let is_over = idle >= protocol.config.timeout_usecs() * USEC;
-    if !is_over || !inbound.budget.receive.lacked_room(protocol.now, STALLED_INTERVALS * interval) {
+    let timeout = protocol.config.timeout_usecs() * USEC;
+    let is_over = idle >= timeout;
+    let receive = &inbound.budget.receive;
+    if !is_over || !receive.lacked_room(protocol.now, STALLED_INTERVALS * interval) {
+        return Progress::Live;
+    }
+    // CAP-21: the largest host first. The others follow later, if that was not enough.
+    if !receive.is_largest(&mut protocol.tables.peers, peer) && idle < 2 * timeout {
         return Progress::Live;
     }
     match entry.side {

@@ -101,9 +101,7 @@ fn is_heard(protocol: &Protocol, peer: PeerId, port: Option<u16>, since: Instant
 
 /// Returns for how long a peer may stay silent after a question.
 pub(crate) fn interval(protocol: &Protocol, peer: PeerId) -> u64 {
-    let bounds = protocol.timers.resend_interval;
-    let least = bounds.least(protocol.config.resend_interval_usecs());
-    protocol.tables.peers[peer].rtt.rto(least, bounds.most())
+    protocol.resend_interval(peer)
 }
 
 /// Returns whether a report about `port` of its peer concerns this RPC: calls, and responses that

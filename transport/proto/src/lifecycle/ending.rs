@@ -3,6 +3,7 @@
 //!
 //! Requirement `RPC-6`: afterwards only its id remains, among the finished ids.
 
+use crate::budget::SendBudget;
 use crate::error::{FailureKind, RpcError};
 use crate::event::Event;
 use crate::inbound::Inbound;
@@ -184,13 +185,14 @@ fn remove(
     is_finished: bool,
 ) -> Option<Side> {
     let (entry, peer) = protocol.tables.end(protocol.now, rpc)?;
-    let side = entry.side;
+    let (side, name) = (entry.side, entry.peer);
+    let (mut counted, mut more_ids) = (0, false);
     match &side {
         Side::Client(_) if output.outbound.identity.profile == Profile::Udp => {
             peer.calls.end(entry.id);
         }
         Side::Server(server) if is_finished => {
-            peer.serving.finish(server.session, entry.id, protocol.now);
+            more_ids = peer.serving.finish(server.session, entry.id, protocol.now);
         }
         _ => {}
     }
@@ -198,6 +200,9 @@ fn remove(
         peer.unscheduled.release(message.unread());
         let (bytes, events) = (u64::from(message.length()), &mut output.observation.events);
         inbound.budget.release_send(peer, entry.role(), bytes, events);
+        if SendBudget::is_counted(entry.role(), bytes) {
+            counted = bytes;
+        }
         entry.outgoing = None;
     }
     protocol.timers.silence.forget(entry);
@@ -205,8 +210,13 @@ fn remove(
     // Only a message that is arriving has anything to be granted, or reserved.
     if let Some(message) = entry.incoming.take() {
         inbound.granter.forget(rpc, entry);
-        let (peer, peers) = (entry.peer, &mut protocol.tables.peers);
-        inbound.budget.receive.end(peers, peer, message.reservation());
+        inbound.budget.receive.end(&mut protocol.tables.peers, name, message.reservation());
+    }
+    if counted > 0 {
+        inbound.budget.send.release_for_host(&mut protocol.tables.peers, name, counted);
+    }
+    if more_ids {
+        protocol.tables.peers.count_ids(name, protocol.now);
     }
     Some(side)
 }

@@ -1,11 +1,13 @@
 //! The lives of peers and RPCs: how peers are made, and how RPCs end.
 
 mod ending;
+mod stalled;
 
 pub(crate) use ending::{
     Ending, complete_client, end_server, fail_and_disown, fail_client, fail_client_with,
     refuse_live, remove_client,
 };
+pub(crate) use stalled::end_stalled_response;
 
 use crate::drop_reason::DropReason;
 use crate::event::Event;

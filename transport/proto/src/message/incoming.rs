@@ -21,17 +21,21 @@
 //!   touching it.
 //! - **INCOMING-3** `granted <= extent`: a GRANT never names a byte past the end.
 //! - **INCOMING-4** `granted` never decreases: a stale announcement cannot take bytes back.
-//! - **INCOMING-5** (CAP-10) There are at most [`MAX_GAPS`] islands.
+//! - **INCOMING-5** (CAP-10) There are at most [`MAX_GAPS`] islands, and in proportion to the received
+//!   bytes at most [`FREE_GAPS`] and one for each [`BYTES_PER_GAP`] of them: an island costs about a
+//!   hundred bytes, whatever it holds.
 //! - **INCOMING-6** (CAP-15) Of the prefix and of each island, exactly the bytes below `kept` are
 //!   retained. Only the retained bytes depend on `kept`.
 //! - **INCOMING-7** (CAP-13) Memory is allocated for bytes that are reserved or have arrived, and
-//!   at most twice as much.
+//!   at most a quarter more.
 
 use super::Reservation;
 use crate::extent::extent;
-use crate::limits::{MAX_GAPS, PROGRESS_BYTES, RESERVE_AT_ONCE};
+use crate::limits::{BYTES_PER_GAP, FREE_GAPS, MAX_GAPS, RESERVE_AT_ONCE};
+use crate::quota::Progress;
 use crate::time::Instant;
 use bytes::Bytes;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -56,8 +60,8 @@ pub(crate) struct MessageIn {
     islands: BTreeMap<u32, Island>,
     /// Its room in the receive budget.
     reservation: Reservation,
-    /// When it last made progress, and how much had arrived then.
-    progress: (Instant, u32),
+    /// How fast it arrives.
+    progress: Progress,
     /// Whether it has returned the room for missing bytes, and has made no progress since.
     stalled: bool,
     /// Payload of the longest packet that has arrived, in bytes.
@@ -105,7 +109,7 @@ impl MessageIn {
             content: Vec::new(),
             islands: BTreeMap::new(),
             reservation: Reservation::NONE,
-            progress: (Instant::ZERO, 0),
+            progress: Progress::starting(Instant::ZERO),
             stalled: false,
             longest_packet: 0,
         }
@@ -113,7 +117,7 @@ impl MessageIn {
 
     /// Sets the initial room, at `now`.
     pub(crate) fn with_room(self, reservation: Reservation, now: Instant) -> Self {
-        Self { reservation, progress: (now, 0), ..self }
+        Self { reservation, progress: Progress::starting(now), ..self }
     }
 
     /// Retains only the first `bytes` bytes. Called before the first byte has arrived.
@@ -183,14 +187,14 @@ impl MessageIn {
 
     /// Records that bytes arrived at `now`: enough of them are progress.
     pub(crate) const fn note_progress(&mut self, now: Instant) {
-        if self.received - self.progress.1 >= PROGRESS_BYTES {
-            self.note_waiting(now);
+        if self.progress.note(now, self.received) {
+            self.stalled = false;
         }
     }
 
     /// Records that its sender had nothing to send until `now`, because it waits for grants.
     pub(crate) const fn note_waiting(&mut self, now: Instant) {
-        self.progress = (now, self.received);
+        self.progress.restart(now, self.received);
         self.stalled = false;
     }
 
@@ -208,7 +212,7 @@ impl MessageIn {
 
     /// When it last made progress.
     pub(crate) const fn progressed(&self) -> Instant {
-        self.progress.0
+        self.progress.at()
     }
 
     /// Payload of the longest packet that has arrived, in bytes.
@@ -257,6 +261,19 @@ impl MessageIn {
         })
     }
 
+    /// The gap that ends at `offset`, if there is one.
+    pub(crate) fn gap_before(&self, offset: u32) -> Option<Range<u32>> {
+        let before = self.islands.range(..offset).next_back();
+        let start = before.map_or(self.prefix, |(_, island)| island.end);
+        (start < offset).then_some(start..offset)
+    }
+
+    /// Most islands that it may have now (INCOMING-5).
+    const fn most_gaps(&self) -> usize {
+        let paid = FREE_GAPS + self.received as usize / BYTES_PER_GAP;
+        if paid < MAX_GAPS { paid } else { MAX_GAPS }
+    }
+
     /// Bytes of memory that the prefix occupies.
     pub(crate) const fn memory(&self) -> usize {
         self.content.capacity()
@@ -296,7 +313,7 @@ impl MessageIn {
     /// Makes room for the prefix to grow to `needed` retained bytes.
     fn allocate(&mut self, needed: usize) {
         let reserved = (self.reservation.positions as usize).min(RESERVE_AT_ONCE);
-        let capacity = needed.max(self.content.capacity() * 2).max(reserved);
+        let capacity = needed.max(with_slack(self.content.capacity())).max(reserved);
         let capacity = capacity.min(self.kept as usize);
         self.content.reserve_exact(capacity - self.content.len());
     }
@@ -327,19 +344,30 @@ impl MessageIn {
         {
             // The usual case: packets continue to arrive behind one gap.
             let last = last.get_mut();
+            let needed = last.content.len() + retained.len();
+            if needed > last.content.capacity() {
+                let capacity = needed.max(with_slack(last.content.len()));
+                last.content.reserve_exact(capacity - last.content.len());
+            }
             last.content.extend_from_slice(retained);
             last.end = end;
             self.received += data.len() as u32;
             return true;
         }
-        let fresh: Vec<Range<u32>> = self
-            .gaps(end)
-            .filter_map(|gap| {
-                let part = gap.start.max(offset)..gap.end;
-                (part.start < part.end).then_some(part)
-            })
-            .collect();
-        if self.islands.len() + fresh.len() > MAX_GAPS {
+        // Only the islands that the packet meets are visited.
+        let before = self.islands.range(..offset).next_back();
+        let mut at = before.map_or(offset, |(_, island)| island.end.max(offset));
+        let mut fresh: SmallVec<[Range<u32>; 2]> = SmallVec::new();
+        for (start, island) in self.islands.range(offset..end) {
+            if at < *start {
+                fresh.push(at..*start);
+            }
+            at = at.max(island.end);
+        }
+        if at < end {
+            fresh.push(at..end);
+        }
+        if self.islands.len() + fresh.len() > self.most_gaps() {
             return false;
         }
         for part in fresh {
@@ -350,6 +378,11 @@ impl MessageIn {
         }
         true
     }
+}
+
+/// The capacity to which memory of this size grows (INCOMING-7).
+const fn with_slack(capacity: usize) -> usize {
+    capacity + capacity / 4
 }
 
 #[cfg(test)]
@@ -450,16 +483,35 @@ mod tests {
     /// Requirement CAP-10.
     #[test]
     fn the_number_of_gaps_is_bounded() {
-        for kept in [10_000, 0] {
-            let mut message = message(10_000).keeping(kept);
+        for kept in [2_000_000, 0] {
+            let mut message = message(2_000_000).keeping(kept);
             for i in 0..MAX_GAPS as u32 {
-                assert!(matches!(message.insert(i * 2 + 1, b"x"), Inserted::New { .. }));
+                assert!(matches!(
+                    message.insert(i * 1_200 + 600, &[b'x'; 600]),
+                    Inserted::New { .. }
+                ));
             }
-            assert_eq!(message.insert(9_000, b"x"), Inserted::TooManyGaps);
+            assert_eq!(message.insert(1_900_000, &[b'x'; 600]), Inserted::TooManyGaps);
             // Closing gaps still works.
-            assert!(matches!(message.insert(0, &[b'x'; 2]), Inserted::New { bytes: 1, .. }));
-            assert!(matches!(message.insert(9_000, b"x"), Inserted::New { .. }));
+            assert!(matches!(message.insert(0, &[b'x'; 601]), Inserted::New { bytes: 600, .. }));
+            assert!(matches!(message.insert(1_900_000, &[b'x'; 600]), Inserted::New { .. }));
         }
+    }
+
+    /// Requirement CAP-10: every second byte of 2,050 made 1,024 islands of a hundred bytes each.
+    #[test]
+    fn gaps_are_paid_for_with_bytes() {
+        let mut message = message(2_050);
+        let islands =
+            (0..1_024).filter(|i| message.insert(2 * i + 1, b"x") != Inserted::TooManyGaps).count();
+        assert_eq!(islands, FREE_GAPS);
+        assert!(matches!(message.insert(0, &[b'x'; 1_024]), Inserted::New { bytes: 1_020, .. }));
+        let islands = (512..1_024)
+            .filter(|i| message.insert(2 * i + 1, b"x") != Inserted::TooManyGaps)
+            .count();
+        assert_eq!(islands, FREE_GAPS + 4, "one for each 256 bytes");
+        let last = message.gap_before(1_035).map(|gap| (gap.start, gap.end));
+        assert_eq!((last, message.gap_before(1_024)), (Some((1_034, 1_035)), None));
     }
 
     /// Requirement CAP-13.
@@ -541,7 +593,10 @@ mod tests {
                 match inserted {
                     Inserted::New { bytes, .. } => prop_assert_eq!(bytes, new),
                     Inserted::Duplicate => prop_assert_eq!(new, 0),
-                    Inserted::TooManyGaps => prop_assert!(false, "64 bytes have few gaps"),
+                    Inserted::TooManyGaps => {
+                        prop_assert!(message.islands.len() + 3 > FREE_GAPS, "INCOMING-5");
+                        continue;
+                    }
                 }
                 model[range].fill(true);
                 let missing: Vec<u32> = message.gaps(LENGTH).flatten().collect();

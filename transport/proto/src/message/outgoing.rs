@@ -26,6 +26,7 @@
 use super::Payload;
 use super::retransmission::Retransmission;
 use crate::extent::extent;
+use crate::quota::Progress;
 use crate::time::Instant;
 use std::ops::Range;
 
@@ -50,6 +51,8 @@ pub(crate) struct MessageOut {
     retransmission: Option<Box<Retransmission>>,
     /// When bytes left for the first time, last.
     new_sent: Instant,
+    /// How far its receiver has shown to be.
+    progress: Progress,
     /// When the first packet left; only meaningful after one has.
     pub(crate) first_sent: Instant,
     /// When a packet left last.
@@ -105,6 +108,7 @@ impl MessageOut {
             scheduled_priority: 0,
             retransmission: None,
             new_sent: Instant::ZERO,
+            progress: Progress::starting(Instant::ZERO),
             first_sent: Instant::ZERO,
             last_sent: Instant::ZERO,
             resent: false,
@@ -191,6 +195,18 @@ impl MessageOut {
     /// Raises the limit up to which bytes may leave (OUTGOING-1).
     pub(crate) fn grant(&mut self, offset: u32) {
         self.granted = self.granted.max(offset.min(self.extent()));
+    }
+
+    /// Records that its receiver has granted it bytes, or requested some, at `now`: those that it
+    /// had neither granted nor requested before are progress.
+    pub(crate) fn note_progress(&mut self, now: Instant) {
+        let asked = self.retransmission.as_ref().map_or(0, |again| again.asked());
+        let _ = self.progress.note(now, self.granted.saturating_add(asked));
+    }
+
+    /// Since when it has stood still, except for bytes that were sent again.
+    pub(crate) fn standing_since(&self) -> Instant {
+        self.progress.at().max(self.new_sent)
     }
 
     /// Changes the size of packets that have not left yet.

@@ -9,6 +9,10 @@
 //!
 //! - **RETRANSMISSION-1** No two ranges of [`Repeat`]s overlap, and there are at most
 //!   [`MAX_REPEATS`].
+//! - **RETRANSMISSION-3** A byte that its receiver has shown to have counts once: a receiver that
+//!   requests it once more, and shows it again, gains nothing. So a message is sent again at most
+//!   [`FULL_REPEATS`] times, and twice, and with one packet for each further RESEND; and each
+//!   packet at most once while it may be in flight.
 //! - **RETRANSMISSION-2** Bytes that wait to be sent again are in the range of a [`Repeat`], unless
 //!   that was forgotten.
 
@@ -20,6 +24,10 @@ use std::ops::Range;
 /// Ranges that a message remembers. Chosen by us: the size of one burst of RESENDs. A forgotten
 /// range can be requested again at once.
 const MAX_REPEATS: usize = MAX_RESEND_BURST as usize;
+
+/// Ranges that wait to be sent again, beyond which requests for others are not heard. Chosen by us:
+/// two bursts of RESENDs. A receiver asks again.
+const MAX_WANTED: usize = 2 * MAX_REPEATS;
 
 /// How often all bytes of a range are sent again. Chosen by us: where packets are lost at random,
 /// the second copies of few are lost as well, and the third copies of a range that fills a queue
@@ -33,6 +41,10 @@ pub(super) struct Retransmission {
     wanted: Ranges,
     /// Requested ranges, the oldest first.
     repeats: Vec<Repeat>,
+    /// Bytes that were requested at any time.
+    asked: Ranges,
+    /// Bytes that have arrived, as requests for the bytes behind them show (RETRANSMISSION-3).
+    arrived: Ranges,
     /// The level that the last RESEND requested.
     pub(super) priority: u8,
 }
@@ -55,8 +67,8 @@ impl Retransmission {
     ///
     /// All bytes are added that were requested at most once before. Otherwise the receiver still
     /// lacks bytes that were sent again twice: the packets added hold twice the bytes that were
-    /// requested just before `range` and are not any more, since those have arrived; at least one
-    /// packet is added.
+    /// requested just before `range` and are not any more, since those have arrived, unless they
+    /// had arrived before; at least one packet is added.
     pub(super) fn add(
         &mut self,
         range: Range<u32>,
@@ -64,6 +76,10 @@ impl Retransmission {
         packet_end: impl Fn(u64) -> u64,
     ) -> bool {
         let range = u64::from(range.start)..u64::from(range.end);
+        if self.wanted.count() > MAX_WANTED {
+            return self.wanted.overlaps(&range);
+        }
+        insert_few(&mut self.asked, range.clone());
         let mut lost = Ranges::default();
         lost.insert(range.clone());
         for repeat in &self.repeats {
@@ -78,11 +94,15 @@ impl Retransmission {
         let before = self.repeats.iter().find(|repeat| repeat.range.contains(&asked.start));
         let times = before.map_or(0, |repeat| repeat.times);
         if let Some(before) = before.filter(|_| times >= FULL_REPEATS) {
-            let arrived = asked.start - before.range.start;
+            let arrived = before.range.start..asked.start;
+            let known = self.arrived.sum();
+            insert_few(&mut self.arrived, arrived);
+            let arrived = self.arrived.sum() - known;
             let last = asked.start + (2 * arrived).saturating_sub(1);
             lost.remove(packet_end(last)..asked.end);
         }
-        self.remember(Repeat { range: asked, times: times.saturating_add(1), sent: Instant::ZERO });
+        let times = times.saturating_add(1);
+        self.remember(Repeat { range: asked, times, sent: Instant::ZERO });
         for range in lost.iter() {
             self.wanted.insert(range);
         }
@@ -90,9 +110,13 @@ impl Retransmission {
     }
 
     /// Remembers `new` in place of earlier requests of its range (RETRANSMISSION-1).
-    fn remember(&mut self, new: Repeat) {
+    fn remember(&mut self, mut new: Repeat) {
         let old = std::mem::take(&mut self.repeats);
         for repeat in old {
+            if repeat.range.start < new.range.end && new.range.start < repeat.range.end {
+                // Parts of it may be in flight still.
+                new.sent = new.sent.max(repeat.sent);
+            }
             let below = repeat.range.start..repeat.range.end.min(new.range.start);
             let above = repeat.range.start.max(new.range.end)..repeat.range.end;
             let rest = [below, above].into_iter().filter(|range| !range.is_empty());
@@ -101,6 +125,11 @@ impl Retransmission {
         self.repeats.push(new);
         let excess = self.repeats.len().saturating_sub(MAX_REPEATS);
         self.repeats.drain(..excess);
+    }
+
+    /// Number of bytes that were requested, and of bytes that have arrived since: each counts once.
+    pub(super) fn asked(&self) -> u32 {
+        (self.asked.sum() + self.arrived.sum()) as u32
     }
 
     /// The first range that waits.
@@ -123,6 +152,14 @@ impl Retransmission {
     /// Number of bytes that wait.
     pub(super) fn bytes(&self) -> u32 {
         self.wanted.sum() as u32
+    }
+}
+
+/// Adds a range to a set that stays small: the lowest gap is filled if there are too many.
+fn insert_few(set: &mut Ranges, range: Range<u64>) {
+    set.insert(range);
+    if set.count() > MAX_REPEATS {
+        set.fill_lowest_gap();
     }
 }
 
@@ -247,6 +284,53 @@ mod tests {
             assert!(again.add(500..600, |_| false, |offset| offset + 10));
         }
         assert_eq!((again.bytes(), again.repeats[0].times), (1_000, 1));
+    }
+
+    /// Two RESENDs of 37 bytes brought 40,000 bytes, again and again: the second one showed that
+    /// bytes had arrived, and the first one requested them once more.
+    #[test]
+    fn bytes_arrive_once() {
+        let mut line = Line::new(vec![true; PACKETS]);
+        (0..2).for_each(|_| drop(line.ask(0..40)));
+        let sent: usize = (0..100).map(|_| line.ask(0..40).len() + line.ask(10..40).len()).sum();
+        assert!(sent <= 200 + 2 * 10, "RETRANSMISSION-3: {sent} packets for 200 RESENDs");
+        let shown: Vec<usize> = (11..20).map(|start| line.ask(start..40).len()).collect();
+        assert_eq!(shown, [2; 9], "what arrives later counts");
+    }
+
+    /// A receiver that asks for many separate bytes does not make the next request expensive.
+    #[test]
+    fn few_ranges_wait() {
+        let mut again = Retransmission::default();
+        for start in (0..1_000_000).step_by(100) {
+            let _ = again.add(start..start + 10, |_| false, |offset| offset + 10);
+            let sizes = [again.wanted.count(), again.asked.count(), again.arrived.count()];
+            assert!(sizes.iter().all(|size| *size <= 2 * MAX_WANTED), "{sizes:?}");
+        }
+        assert!(!again.add(999_900..999_910, |_| false, |offset| offset + 10));
+    }
+
+    /// Bytes in the middle of a request are in flight: a request around them does not make them
+    /// lost.
+    #[test]
+    fn bytes_in_flight_stay_in_flight_when_those_around_them_are_requested() {
+        let mut again = Retransmission::default();
+        let at = |nanos| Instant::from_nanos(nanos);
+        let packet_end = |offset: u64| offset - offset % 10 + 10;
+        let mut send = |asked: Range<u32>, now: u64| {
+            let _ = again.add(asked, |sent| sent > at(now.saturating_sub(100)), packet_end);
+            let mut bytes = 0;
+            while let Some(range) = again.first() {
+                again.take_below(range.end);
+                again.note_sent(&range, at(now));
+                bytes += range.len();
+            }
+            bytes
+        };
+        assert_eq!(send(40..60, 1_000), 20);
+        assert_eq!(send(0..100, 1_050), 80, "around them");
+        assert_eq!((send(40..60, 1_060), send(0..100, 1_070)), (0, 0));
+        assert_eq!(send(40..60, 1_200), 20);
     }
 
     proptest! {

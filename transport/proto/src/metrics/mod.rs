@@ -135,6 +135,10 @@ counters! {
         /// Stalled requests that were given up because others needed the room of their received
         /// bytes.
         stalled_requests_given_up,
+        /// Responses that made no progress and were given up because others needed their room.
+        responses_given_up,
+        /// Responses that were dropped because their host had as many as a host may have.
+        responses_refused,
         /// Sessions that replaced an earlier one of the same address (a restarted client). In the
         /// kernel profile: hosts whose call counter restarted.
         sessions_replaced,

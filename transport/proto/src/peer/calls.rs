@@ -98,7 +98,7 @@ impl Calls {
 
     /// Records the end of call `id`.
     pub(crate) fn end(&mut self, id: u64) {
-        self.ended.insert(id);
+        let _ = self.ended.insert(id);
     }
 
     /// The low-water mark in packets of call `id`: the oldest call that may be live, AMO-8

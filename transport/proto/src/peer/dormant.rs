@@ -2,43 +2,45 @@
 //!
 //! # Invariants
 //!
-//! - **DORMANT-1** There are at most `limit` sessions. Beyond, the oldest of the host that has most
-//!   of them is lost: a host with many clients displaces no session of a host with few.
+//! - **DORMANT-1** There are at most as many sessions as the quota has room for, half of them of one
+//!   host. Beyond, the oldest of the host that has most of them is lost: a host with many clients
+//!   displaces no session of a host with few.
 //! - **DORMANT-2** `by_size` holds exactly the hosts that have sessions, with their number.
 
 use super::hosts::HostAddress;
 use super::{Address, Serving};
+use crate::quota::{Quota, Ranking, Size};
 use foldhash::fast::FixedState;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 /// Sessions of clients that are idle.
 #[derive(Debug)]
 pub(super) struct Dormant {
     sessions: HashMap<Address, (u64, Serving), FixedState>,
     hosts: HashMap<HostAddress, Row, FixedState>,
-    by_size: BTreeSet<(usize, HostAddress)>,
+    by_size: Ranking<HostAddress>,
     next: u64,
-    limit: usize,
+    quota: Quota,
 }
 
 /// The sessions of one host.
 #[derive(Debug, Default)]
 struct Row {
     /// Number of sessions.
-    sessions: usize,
+    sessions: u64,
     /// The oldest first. Clients that woke up have left their places here.
     order: VecDeque<(u64, Address)>,
 }
 
 impl Dormant {
-    pub(super) fn new(limit: usize, seed: u64) -> Self {
+    pub(super) fn new(limit: u64, seed: u64) -> Self {
         let hasher = FixedState::with_seed(seed);
         Self {
             sessions: HashMap::with_hasher(hasher.clone()),
             hosts: HashMap::with_hasher(hasher),
-            by_size: BTreeSet::new(),
+            by_size: Ranking::new(1),
             next: 0,
-            limit,
+            quota: Quota::of_equals(limit),
         }
     }
 
@@ -50,15 +52,21 @@ impl Dormant {
         row.order.push_back((self.next, address));
         self.next += 1;
         if before.is_none() {
-            self.by_size.remove(&(row.sessions, host));
+            self.by_size.change(host, row.sessions, row.sessions + 1);
             row.sessions += 1;
-            self.by_size.insert((row.sessions, host));
         }
-        if row.order.len() > 2 * row.sessions + 8 {
+        if row.order.len() as u64 > 2 * row.sessions + 8 {
             let sessions = &self.sessions;
             row.order.retain(|(number, address)| is_present(sessions, *number, address));
         }
-        if self.sessions.len() > self.limit { self.lose_one() } else { None }
+        if row.sessions > self.quota.most_of_host(Size::Short) {
+            self.lose_one_of(host)
+        } else if self.sessions.len() as u64 > self.quota.most(Size::Short) {
+            let (_, largest) = self.by_size.largest().next()?;
+            self.lose_one_of(largest)
+        } else {
+            None
+        }
     }
 
     /// The session of the client at `address`, if it is here.
@@ -73,9 +81,8 @@ impl Dormant {
         Some(serving)
     }
 
-    /// Loses the oldest session of the host that has most (DORMANT-1).
-    fn lose_one(&mut self) -> Option<(Address, Serving)> {
-        let (_, host) = self.by_size.last().copied()?;
+    /// Loses the oldest session of a host (DORMANT-1).
+    fn lose_one_of(&mut self, host: HostAddress) -> Option<(Address, Serving)> {
         let row = self.hosts.get_mut(&host)?;
         let mut lost = None;
         while lost.is_none()
@@ -91,12 +98,10 @@ impl Dormant {
 
     fn count_down(&mut self, host: HostAddress) {
         let Some(row) = self.hosts.get_mut(&host) else { return };
-        self.by_size.remove(&(row.sessions, host));
+        self.by_size.change(host, row.sessions, row.sessions - 1);
         row.sessions -= 1;
         if row.sessions == 0 {
             self.hosts.remove(&host);
-        } else {
-            self.by_size.insert((row.sessions, host));
         }
     }
 }
@@ -122,7 +127,7 @@ mod tests {
     /// AMO-6.
     #[test]
     fn a_client_that_wakes_and_sleeps_evicts_no_other() {
-        let mut dormant = Dormant::new(2, 1);
+        let mut dormant = Dormant::new(4, 1);
         dormant.put(address(1, 1), Serving::default());
         for _ in 0..100 {
             dormant.put(address(1, 2), Serving::default());
@@ -145,9 +150,9 @@ mod tests {
         for port in 1..=10_000 {
             dormant.put(address(2, port), Serving::default());
         }
-        assert_eq!(dormant.sessions.len(), 100);
+        assert_eq!(dormant.sessions.len(), 51, "half, and one");
         assert!(dormant.wake(&address(1, 1)).is_some(), "DORMANT-1");
-        assert!(dormant.wake(&address(2, 9_901)).is_none());
-        assert!(dormant.wake(&address(2, 9_902)).is_some(), "the youngest are kept");
+        assert!(dormant.wake(&address(2, 9_950)).is_none());
+        assert!(dormant.wake(&address(2, 9_951)).is_some(), "the youngest are kept");
     }
 }

@@ -39,17 +39,39 @@ impl FinishedIds {
         id / 2 < self.low || self.above.contains(id / 2)
     }
 
-    /// Adds `id`.
-    pub(crate) fn insert(&mut self, id: u64) {
+    /// Adds `id`. Returns whether the set occupies more memory than before.
+    pub(crate) fn insert(&mut self, id: u64) -> bool {
         let half = id / 2;
         if half == self.low {
             self.low += 1;
             self.absorb();
         } else if half > self.low {
+            let before = self.above.memory();
             self.above.insert(half..half + 1);
             if self.above.count() > MAX_ID_RANGES {
                 self.close_lowest_gap();
             }
+            return self.above.memory() > before;
+        }
+        false
+    }
+
+    /// The memory of the ids that are kept one by one, in bytes.
+    pub(crate) const fn memory(&self) -> usize {
+        self.above.memory()
+    }
+
+    /// Closes all gaps: every id up to the highest finished one counts as finished.
+    pub(crate) fn close_gaps(&mut self) {
+        if let Some(last) = self.above.last() {
+            self.raise_low(last.end * 2);
+        }
+    }
+
+    /// Closes the lower half of the gaps.
+    pub(crate) fn close_some_gaps(&mut self) {
+        if let Some(middle) = self.above.middle() {
+            self.raise_low(middle.end * 2);
         }
     }
 
@@ -118,6 +140,21 @@ mod tests {
         assert_eq!(ids.above.count(), MAX_ID_RANGES);
         assert!(ids.contains(2), "never seen, refused for safety");
         assert!(!ids.contains(6));
+    }
+
+    /// CAP-22: the memory of gaps is freed when they are closed.
+    #[test]
+    fn gaps_that_are_closed_take_no_memory() {
+        let mut ids = FinishedIds::starting_at(0);
+        let grew = (1..=1_000).filter(|i| ids.insert(i * 4)).count();
+        assert!(grew < 40, "memory grows rarely: {grew}");
+        assert!((16_000..=20_064).contains(&ids.memory()), "{}", ids.memory());
+        ids.close_some_gaps();
+        assert!(ids.contains(2_000) && !ids.contains(2_006) && ids.contains(4_000));
+        assert!(ids.memory() <= 16_500, "{}", ids.memory());
+        ids.close_gaps();
+        assert!(ids.contains(3_998) && !ids.contains(4_002));
+        assert!(ids.memory() <= 256, "{}", ids.memory());
     }
 
     proptest! {

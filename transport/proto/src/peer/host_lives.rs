@@ -134,11 +134,9 @@ impl HostLives {
         self.finished.contains(id)
     }
 
-    /// Request `id` of life `number` will not be executed (again).
-    pub(crate) fn finish(&mut self, number: u64, id: u64, now: Instant) {
-        if self.life(id).number == number {
-            self.finished.insert(id, now);
-        }
+    /// Request `id` of life `number` will not be executed (again). Returns whether that takes memory.
+    pub(crate) fn finish(&mut self, number: u64, id: u64, now: Instant) -> bool {
+        self.life(id).number == number && self.finished.insert(id, now)
     }
 
     /// A packet about request `id` has arrived. Returns whether the request is finished; then it is
@@ -150,6 +148,26 @@ impl HostLives {
             self.finished.insert(id, now);
         }
         is_finished
+    }
+
+    /// The memory of the lives, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let lives = self.lives.len() * 2 * (size_of::<u64>() + size_of::<Life>());
+        self.finished.memory() + lives + self.recent.capacity() * size_of::<(u64, u64)>()
+    }
+
+    /// The host is idle at `now`: old ids of modules are forgotten, and all ids of endpoints of apus
+    /// up to the highest finished one count as finished.
+    pub(crate) fn rest(&mut self, now: Instant) {
+        let limit = now.as_nanos().saturating_sub(FORGET_AFTER);
+        self.finished.forget_before(MODULE, Instant::from_nanos(limit));
+        self.finished.close_gaps(now);
+        self.recent = VecDeque::new();
+    }
+
+    /// Closes half of the finished ids, the oldest: all up to them count as finished.
+    pub(crate) fn close_some(&mut self, now: Instant) {
+        self.finished.close_half(now);
     }
 
     /// Forgets finished ids of a module after a long time without packets about them.

@@ -16,12 +16,15 @@
 //!   forgotten.)
 //! - **HOSTS-3** `busy` is the number of peers of a host that have live RPCs.
 
+use super::counted_ids::HostIds;
 use super::{Address, HostId, PeerId};
+use crate::quota::Ranking;
+use crate::rpc_key::RpcKey;
 use crate::time::Instant;
 use apus_wire::Role;
 use foldhash::fast::FixedState;
 use slotmap::SlotMap;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 /// The address of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,8 +57,24 @@ pub(crate) struct Host {
     pub(crate) receive_bytes: u64,
     /// Whether messages from them have waited for room among these bytes.
     pub(crate) is_waited_for: bool,
+    /// Memory of finished ids of its peers (`id_memory`).
+    pub(super) ids: HostIds,
+    /// Long responses to them (`budget::send`).
+    pub(crate) responses: HostResponses,
     /// Its peers, each with the time at which it was queued; the oldest entries are in front.
     order: VecDeque<(PeerId, Instant)>,
+}
+
+/// The responses to the peers of a host that count for it. Kept by `budget::send`.
+#[derive(Debug, Default)]
+pub(crate) struct HostResponses {
+    /// Their bytes.
+    pub(crate) bytes: u64,
+    /// Their number.
+    pub(crate) count: u32,
+    /// Each of them, with the time at which it was queued or was seen to make progress; the oldest
+    /// entries are in front. Some have ended.
+    pub(crate) order: VecDeque<(RpcKey, Instant)>,
 }
 
 impl Host {
@@ -97,7 +116,7 @@ impl Host {
 pub(crate) struct Hosts {
     slots: SlotMap<HostId, Host>,
     by_address: HashMap<HostAddress, HostId, FixedState>,
-    by_size: BTreeSet<(u32, HostId)>,
+    by_size: Ranking<HostId>,
 }
 
 impl Hosts {
@@ -105,7 +124,7 @@ impl Hosts {
         Self {
             slots: SlotMap::with_key(),
             by_address: HashMap::with_hasher(FixedState::with_seed(seed)),
-            by_size: BTreeSet::new(),
+            by_size: Ranking::new(1),
         }
     }
 
@@ -132,36 +151,37 @@ impl Hosts {
                 server_rpcs: 0,
                 receive_bytes: 0,
                 is_waited_for: false,
+                ids: HostIds::default(),
+                responses: HostResponses::default(),
                 order,
             })
         });
         let host = &mut self.slots[id];
         host.peers += 1;
-        self.by_size.remove(&(host.peers - 1, id));
-        self.by_size.insert((host.peers, id));
+        self.by_size.change(id, u64::from(host.peers - 1), u64::from(host.peers));
         id
     }
 
     /// Removes a forgotten peer of `id`; `is_known` returns whether a peer is still known.
     pub(super) fn leave(&mut self, id: HostId, is_known: impl Fn(PeerId) -> bool) {
         let host = &mut self.slots[id];
-        self.by_size.remove(&(host.peers, id));
+        self.by_size.change(id, u64::from(host.peers), u64::from(host.peers - 1));
         host.peers -= 1;
         if host.peers == 0 {
-            debug_assert_eq!((host.server_rpcs, host.receive_bytes), (0, 0), "PEERS-1");
+            let bytes = host.receive_bytes + host.responses.bytes;
+            debug_assert_eq!((host.server_rpcs, bytes), (0, 0), "PEERS-1");
             self.by_address.remove(&host.address);
             self.slots.remove(id);
             return;
         }
-        self.by_size.insert((host.peers, id));
         if host.order.len() > 2 * host.peers as usize + 8 {
             host.order.retain(|(peer, _)| is_known(*peer));
         }
     }
 
     /// Returns the hosts with the number of their peers, the largest first.
-    pub(super) fn largest(&self) -> impl Iterator<Item = (u32, HostId)> {
-        self.by_size.iter().rev().copied()
+    pub(super) fn largest(&self) -> impl Iterator<Item = (u64, HostId)> {
+        self.by_size.largest()
     }
 }
 

@@ -8,11 +8,13 @@ mod acks;
 mod address;
 mod calls;
 mod challenges;
+mod counted_ids;
 mod cutoffs;
 mod dormant;
 mod finished_ids;
 mod host_lives;
 mod hosts;
+mod id_memory;
 mod need_ack;
 mod outgoing;
 mod resend_burst;
@@ -32,6 +34,7 @@ pub(crate) use challenges::{Challenges, Slot};
 pub(crate) use cutoffs::PeerCutoffs;
 pub(crate) use finished_ids::FinishedIds;
 pub(crate) use host_lives::{RequestSign, digest};
+pub(crate) use hosts::HostAddress;
 pub(crate) use need_ack::NeedAckGate;
 pub(crate) use outgoing::OutgoingBytes;
 pub(crate) use resend_burst::ResendBurst;
@@ -85,6 +88,8 @@ pub(crate) struct Peer {
     pub(crate) calls: Calls,
     /// Its calls to this endpoint.
     pub(crate) serving: Serving,
+    /// Memory of finished ids that is counted for it.
+    ids: counted_ids::CountedIds,
     /// Live RPCs with it, in either role (TABLES-1).
     pub(crate) live_rpcs: Vec<RpcKey>,
     /// Payload bytes that wait for transmission to it or for its acknowledgment.
@@ -102,6 +107,11 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
+    /// Its host.
+    pub(crate) const fn host(&self) -> HostId {
+        self.host
+    }
+
     /// Returns the bytes of the longest datagram that several packets to it may share (WIRE-29); 0
     /// if it does not read such datagrams.
     pub(crate) const fn longest_shared_datagram(&self) -> usize {

@@ -59,6 +59,14 @@ impl Finished {
             Self::Sparse(lives) => lives.is_finished(id),
         }
     }
+
+    /// Memory of the ids that are kept one by one, in bytes.
+    fn memory(&self) -> usize {
+        match self {
+            Self::Dense(ids) => ids.memory(),
+            Self::Sparse(lives) => lives.memory(),
+        }
+    }
 }
 
 /// The requests of one peer to this endpoint.
@@ -138,12 +146,38 @@ impl Serving {
         self.current.as_ref().map(|session| session.number)
     }
 
-    /// Records that request `id` of session `number` will not be executed (again).
-    pub(crate) fn finish(&mut self, number: u64, id: u64, now: Instant) {
-        let Some(session) = &mut self.current else { return };
+    /// Memory of the finished ids that are kept one by one, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.current.as_ref().map_or(0, |session| session.finished.memory())
+    }
+
+    /// The client is idle, so that its calls are over (CAP-22): all ids up to the highest finished one
+    /// count as finished, and take no memory.
+    pub(crate) fn rest(&mut self, now: Instant) {
+        match self.current.as_mut().map(|session| &mut session.finished) {
+            Some(Finished::Dense(ids)) => ids.close_gaps(),
+            Some(Finished::Sparse(lives)) => lives.rest(now),
+            None => {}
+        }
+    }
+
+    /// Frees about half of the memory of finished ids: ids below them count as finished (CAP-22).
+    pub(crate) fn close_some_gaps(&mut self, now: Instant) {
+        match self.current.as_mut().map(|session| &mut session.finished) {
+            Some(Finished::Dense(ids)) => ids.close_some_gaps(),
+            Some(Finished::Sparse(lives)) => lives.close_some(now),
+            None => {}
+        }
+    }
+
+    /// Records that request `id` of session `number` will not be executed (again). Returns whether
+    /// that takes memory: [`Peers::count_ids`](super::Peers::count_ids) must follow then.
+    #[must_use = "memory must be counted"]
+    pub(crate) fn finish(&mut self, number: u64, id: u64, now: Instant) -> bool {
+        let Some(session) = &mut self.current else { return false };
         match &mut session.finished {
             Finished::Dense(ids) if session.number == number => ids.insert(id),
-            Finished::Dense(_) => {}
+            Finished::Dense(_) => false,
             Finished::Sparse(lives) => lives.finish(number, id, now),
         }
     }
@@ -248,8 +282,8 @@ mod tests {
     #[test]
     fn what_is_finished_or_given_up_is_finished_for_ever() {
         let mut serving = established();
-        serving.finish(7_000, 4, Instant::ZERO);
-        serving.finish(6_999, 6, Instant::ZERO);
+        let _ = serving.finish(7_000, 4, Instant::ZERO);
+        let _ = serving.finish(6_999, 6, Instant::ZERO);
         assert!(serving.is_finished(4) && !serving.is_finished(6), "SESSION-1");
         serving.note_low_water(20, &in_session(7_000, 1));
         assert!(serving.is_finished(16) && !serving.is_finished(18));
@@ -263,7 +297,7 @@ mod tests {
     #[test]
     fn a_restarted_client_displaces_its_earlier_life() {
         let mut serving = established();
-        serving.finish(7_000, 4, Instant::ZERO);
+        let _ = serving.finish(7_000, 4, Instant::ZERO);
         let displaced = Displaced { number: 7_000, offered: Slot::default() };
         assert_eq!(serving.establish(7_010, 2, Slot::default()), Some(displaced));
         assert_eq!(serving.standing(&in_session(7_000, 0)), Standing::Unknown);
@@ -274,7 +308,7 @@ mod tests {
     fn the_kernel_profile_has_one_session_and_remembers_what_is_finished() {
         let mut serving = Serving::default();
         assert!(serving.admit_kernel(2).is_some());
-        serving.finish(0, 2, Instant::ZERO);
+        let _ = serving.finish(0, 2, Instant::ZERO);
         assert!(serving.admit_kernel(2).is_none());
         assert!(serving.admit_kernel(4).is_some());
     }
@@ -286,7 +320,7 @@ mod tests {
         let mut serving = Serving::default();
         let mut admit = |id| {
             let admitted = serving.admit_kernel(id).is_some();
-            serving.finish(0, id, Instant::ZERO);
+            let _ = serving.finish(0, id, Instant::ZERO);
             admitted
         };
         for call in 1..10_000 {

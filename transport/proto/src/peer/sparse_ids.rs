@@ -36,6 +36,9 @@ const BLOCK: u64 = u64::BITS as u64;
 /// 12). At most 4096 counters follow, each with at least two words.
 const COUNTER_BITS: u32 = 52;
 
+/// Memory of a counter without blocks, in its map.
+const COUNTER_MEMORY: usize = 2 * (size_of::<u64>() + size_of::<Counter>());
+
 /// Returns the counter of an id.
 pub(super) const fn counter_of(id: u64) -> u64 {
     id >> COUNTER_BITS
@@ -82,13 +85,42 @@ impl SparseIds {
         self.counters.get(&counter_of(id)).is_some_and(|counter| counter.contains(id))
     }
 
-    /// Adds `id`, which was finished, or received again, at `now`.
-    pub(crate) fn insert(&mut self, id: u64, now: Instant) {
+    /// Adds `id`, which was finished, or received again, at `now`. Returns whether that takes memory.
+    pub(crate) fn insert(&mut self, id: u64, now: Instant) -> bool {
         let is_new_block = self.counters.entry(counter_of(id)).or_default().insert(id, now);
         self.blocks += usize::from(is_new_block);
         if self.blocks > MAX_ID_BLOCKS {
             self.close_oldest(now);
         }
+        is_new_block
+    }
+
+    /// The memory of all blocks and counters, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        // Queues double when they grow.
+        2 * self.blocks * size_of::<Block>() + self.counters.len() * COUNTER_MEMORY
+    }
+
+    /// Closes the older half of the blocks of each counter: their ids count as finished.
+    pub(super) fn close_half(&mut self, now: Instant) {
+        self.counters.values_mut().for_each(|counter| counter.close(counter.blocks.len() / 2, now));
+        self.count_blocks();
+    }
+
+    /// All ids up to the highest finished one of each counter count as finished.
+    pub(super) fn close_gaps(&mut self, now: Instant) {
+        for counter in self.counters.values_mut() {
+            counter.close(counter.blocks.len().saturating_sub(1), now);
+            if let Some(last) = counter.blocks.back_mut() {
+                last.bits = u64::MAX >> last.bits.leading_zeros();
+                (counter.low, counter.closed) = (last.number, now);
+            }
+        }
+        self.count_blocks();
+    }
+
+    fn count_blocks(&mut self) {
+        self.blocks = self.counters.values().map(|counter| counter.blocks.len()).sum();
     }
 
     /// Forgets all ids of `counter`.
@@ -122,6 +154,15 @@ impl SparseIds {
 }
 
 impl Counter {
+    /// Closes the oldest `blocks` blocks.
+    fn close(&mut self, blocks: usize, now: Instant) {
+        if let Some(last) = self.blocks.drain(..blocks).next_back() {
+            self.low = last.number + 1;
+            self.closed = now;
+        }
+        self.blocks.shrink_to_fit();
+    }
+
     fn contains(&self, id: u64) -> bool {
         let (number, bit) = place(id);
         number < self.low || self.find(number).is_ok_and(|index| self.blocks[index].bits & bit != 0)
@@ -192,13 +233,30 @@ mod tests {
         assert!(ids.contains(2));
     }
 
+    /// CAP-22.
+    #[test]
+    fn ids_of_an_idle_host_take_a_block_for_each_counter() {
+        const FIRST: u64 = 1 << 62;
+        let mut ids = SparseIds::default();
+        for call in 0..10_000 {
+            let _ = ids.insert(FIRST + 512 * call, Instant::ZERO);
+        }
+        let highest = FIRST + 512 * 9_999;
+        ids.close_half(Instant::ZERO);
+        assert_eq!(ids.blocks, MAX_ID_BLOCKS / 2);
+        assert!(ids.contains(FIRST + 2) && !ids.contains(highest - 2));
+        ids.close_gaps(Instant::ZERO);
+        assert!(ids.blocks == 1 && ids.memory() < 400, "{}", ids.memory());
+        assert!(ids.contains(highest - 2) && ids.contains(highest) && !ids.contains(highest + 2));
+    }
+
     /// Two endpoints of one host, and the module's own counter. (The lowest ids were closed for the
     /// sake of the highest: a request of the quiet endpoint that was overtaken was refused.)
     #[test]
     fn a_busy_counter_leaves_the_others_alone() {
         let mut ids = SparseIds::default();
         let quiet = [2, 1 << 63];
-        quiet.iter().for_each(|id| ids.insert(id + 8, Instant::ZERO));
+        quiet.iter().for_each(|id| _ = ids.insert(id + 8, Instant::ZERO));
         for call in 0..2 * WINDOW {
             ids.insert((1 << 63 | 1 << 52) + 2 * call, Instant::ZERO);
         }

@@ -11,8 +11,10 @@
 //!   peers is evicted: a host with many peers keeps no other host away. The work for a newcomer is
 //!   bounded.
 
+use super::counted_ids::CountedIds;
 use super::dormant::Dormant;
 use super::hosts::{Host, Hosts};
+use super::id_memory::IdMemory;
 use super::{
     Address, Calls, Challenges, Displaced, HostId, Peer, PeerCutoffs, PeerId, Serving,
     UnprovenAnswers,
@@ -52,6 +54,8 @@ pub(crate) struct Peers {
     displaced: u64,
     next_scan: Instant,
     dormant: Dormant,
+    /// Memory of finished ids.
+    ids: IdMemory,
     /// Which sessions unknown clients are offered.
     pub(crate) challenges: Challenges,
     /// The rate of answers to senders without a session.
@@ -78,7 +82,8 @@ impl Peers {
             hosts: Hosts::new(seed),
             displaced: 0,
             next_scan: Instant::NEVER,
-            dormant: Dormant::new(config.max_dormant_sessions() as usize, seed),
+            dormant: Dormant::new(config.max_dormant_sessions(), seed),
+            ids: IdMemory::default(),
             challenges: Challenges::new(secret),
             unproven: UnprovenAnswers::new(seed),
             secret,
@@ -164,6 +169,7 @@ impl Peers {
             reads_shared_datagrams: false,
             calls,
             serving: self.dormant.wake(&address).unwrap_or_default(),
+            ids: CountedIds::default(),
             live_rpcs: Vec::new(),
             send: super::OutgoingBytes::default(),
             marks: 0,
@@ -194,6 +200,13 @@ impl Peers {
             Some(peer) => Some(&self.slots[peer].serving),
             None => self.dormant.get(&address),
         }
+    }
+
+    /// A client's finished ids take more memory: some of another client's, or of its own, are freed
+    /// if there are too many (CAP-22).
+    #[cold]
+    pub(crate) fn count_ids(&mut self, id: PeerId, now: Instant) {
+        self.ids.count(&mut self.slots, &mut self.hosts, id, now);
     }
 
     /// A session of the client at `address` has ended.
@@ -254,7 +267,7 @@ impl Peers {
     /// Makes room for a peer at `address`, if possible (PEERS-4). Otherwise every host has about as
     /// many peers, and a peer idle for some seconds is evicted.
     fn make_room(&mut self, address: Address, now: Instant) {
-        let enough = self.hosts.peers_at(&address) + 1;
+        let enough = u64::from(self.hosts.peers_at(&address) + 1);
         let largest = self.hosts.largest().take(HOSTS_PER_EVICTION);
         let hosts: SmallVec<[HostId; HOSTS_PER_EVICTION]> =
             largest.filter(|(peers, _)| *peers > enough).map(|(_, host)| host).collect();
@@ -303,12 +316,13 @@ impl Peers {
     }
 
     fn forget(&mut self, id: PeerId, now: Instant) {
-        let Some(peer) = self.slots.remove(id) else { return };
+        let Some(mut peer) = self.slots.remove(id) else { return };
         debug_assert!(peer.live_rpcs.is_empty(), "PEERS-1");
         match &peer.address {
             Address::V4(v4) => self.by_v4.remove(&key(v4)),
             Address::V6(v6) => self.by_v6.remove(&NamedV6(*v6)),
         };
+        self.ids.forget(&mut self.hosts, &mut peer);
         let slots = &self.slots;
         self.hosts.leave(peer.host, |id| slots.contains_key(id));
         if self.ring.len() > 2 * slots.len() + PEERS_PER_SCAN {
@@ -318,6 +332,7 @@ impl Peers {
         let used = peer.calls.next_id() - first_id_to(self.secret, peer.address);
         self.ids_used = self.ids_used.max(used);
         if peer.serving.is_established() {
+            peer.serving.rest(now);
             let lost = self.dormant.put(peer.address, peer.serving);
             if let Some((address, lost)) = lost
                 && let Some(offered) = lost.offered()
@@ -383,7 +398,7 @@ mod tests {
     }
 
     fn peers(limit: u64) -> Peers {
-        let config = Config::builder().max_peers(limit).max_dormant_sessions(2).build().unwrap();
+        let config = Config::builder().max_peers(limit).max_dormant_sessions(4).build().unwrap();
         Peers::new(&config, 1, Secret::new(1))
     }
 
@@ -423,6 +438,40 @@ mod tests {
         let (id, new) = peers.find_or_insert(address(1), secs(201)).unwrap();
         assert!(new);
         assert_eq!(peers[id].calls.allocate(), first + 4);
+    }
+
+    /// Requirement CAP-22: 1,000 ports of one host with 300 gaps each, and a client of another host
+    /// with a few.
+    #[test]
+    fn gaps_of_one_host_take_half_of_the_memory_and_none_from_others() {
+        let mut peers = peers(2_000);
+        let finish = |peers: &mut Peers, address, gaps: u64| {
+            let (id, new) = peers.find_or_insert(address, secs(0)).unwrap();
+            if new {
+                assert_eq!(peers[id].serving.establish(7, 7, crate::peer::Slot::default()), None);
+            }
+            for gap in 1..=gaps {
+                if peers[id].serving.finish(7, 4 * gap, secs(0)) {
+                    peers.count_ids(id, secs(0));
+                }
+            }
+            id
+        };
+        let other = finish(&mut peers, ([10, 0, 0, 2], 1).into(), 300);
+        for port in 1..=1_000 {
+            finish(&mut peers, address(port), 300);
+        }
+        let memory = |peers: &Peers, id: PeerId| peers[id].serving.memory() as u64;
+        let all: u64 = peers.ids().map(|id| memory(&peers, id)).sum();
+        let half = crate::limits::MAX_ID_MEMORY / 2;
+        assert!(all <= half + 20_000, "{all}");
+        assert!(all > half / 2, "no more is freed than needed: {all}");
+        assert!(!peers[other].serving.is_finished(2), "its gaps are open");
+        let first = peers.find(&address(1)).unwrap();
+        assert!(peers[first].serving.is_finished(2), "the host closes its own");
+        (200..210).for_each(|now| _ = peers.scan(secs(now)));
+        let memory: u64 = peers.ids().map(|id| memory(&peers, id)).sum();
+        assert_eq!(memory, 0, "idle clients need none");
     }
 
     /// Requirement AMO-6.

@@ -12,7 +12,7 @@ use super::unproven::count_answer;
 use crate::budget::{Beginning, Lack};
 use crate::drop_reason::DropReason;
 use crate::inbound::Inbound;
-use crate::lifecycle::peer_for_client;
+use crate::lifecycle::{end_stalled_response, peer_for_client};
 use crate::message::{MessageIn, Reservation};
 use crate::peer::PeerId;
 use crate::protocol::Protocol;
@@ -172,7 +172,14 @@ fn admit_confirmed(
     session: u64,
 ) -> Result<(), DropReason> {
     let DataPacket { data, payload, .. } = *packet;
-    let room = match room_for(protocol, inbound, peer, packet) {
+    let mut room = room_for(protocol, inbound, peer, packet);
+    // A response of its host that makes no progress makes room.
+    if room == Err(DropReason::HostResponses)
+        && end_stalled_response(protocol, inbound, output, peer)
+    {
+        room = room_for(protocol, inbound, peer, packet);
+    }
+    let room = match room {
         Ok(room) => room,
         Err(DropReason::NoBuffers) => return Err(DropReason::NoBuffers),
         Err(why) => {
@@ -181,7 +188,7 @@ fn admit_confirmed(
             return Err(refuse(protocol, output, from, header, Refusal::Overloaded, why));
         }
     };
-    inbound.request_room -= 1;
+    inbound.request_room = inbound.request_room.saturating_sub(1);
     let selected = output.observation.notes.are_wanted_of(header.sender_id.client_id());
     if let Some(request) = in_one_packet(inbound, data, payload) {
         let entry = &mut protocol.tables.peers[peer];
@@ -211,11 +218,15 @@ fn room_for(
     if protocol.tables.rpcs.count(Role::Server) as u64 >= protocol.config.max_server_rpcs() {
         return Err(DropReason::TooManyRpcs);
     }
-    let of_host = u64::from(protocol.tables.peers.host_of(peer).server_rpcs);
-    if of_host >= protocol.config.max_server_rpcs_per_host() {
+    let host = protocol.tables.peers.host_of(peer);
+    if u64::from(host.server_rpcs) >= protocol.config.max_server_rpcs_per_host() {
         return Err(DropReason::HostRpcs);
     }
-    if inbound.request_room == 0 {
+    // Its response could not be sent.
+    if inbound.budget.send.is_host_full(host.responses.bytes) {
+        return Err(DropReason::HostResponses);
+    }
+    if inbound.request_room == 0 && !inbound.waiting.accepts(&protocol.tables.peers[peer].address) {
         return Err(DropReason::Overloaded);
     }
     let (budget, peers) = (&mut inbound.budget.receive, &mut protocol.tables.peers);
@@ -279,7 +290,10 @@ fn refuse(
         && fields.flags.contains(Flags::SESSION)
     {
         let id = header.sender_id.client_id();
-        protocol.tables.peers[peer].serving.finish(fields.incarnation, id, protocol.now);
+        let serving = &mut protocol.tables.peers[peer].serving;
+        if serving.finish(fields.incarnation, id, protocol.now) {
+            protocol.tables.peers.count_ids(peer, protocol.now);
+        }
     }
     let body = Body::RpcUnknown;
     output.answer(protocol, *from.address, header, body, Flags::REFUSED, refusal as u32);

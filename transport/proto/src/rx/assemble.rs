@@ -86,7 +86,7 @@ pub(super) fn add_data(
 #[cold]
 fn note_gap(protocol: &Protocol, output: &mut Output, rpc: RpcKey, offset: u32) {
     let Some(message) = &protocol.tables.rpcs[rpc].incoming else { return };
-    if let Some(gap) = message.gaps(offset).last().filter(|gap| gap.end == offset) {
+    if let Some(gap) = message.gap_before(offset) {
         let gap = ProbeKind::Gap { offset: gap.start, length: gap.end - gap.start };
         output.observation.note(&protocol.tables, rpc, gap);
     }

@@ -26,6 +26,7 @@ pub(super) fn on_grant(
         return Err(DropReason::WrongState);
     };
     message.grant(grant.offset);
+    message.note_progress(now);
     message.scheduled_priority = grant.priority;
     message.is_sprayable = header.states(Features::SPRAYABLE);
     let timely = !message.grant_seen && !message.resent && message.sent() > 0;

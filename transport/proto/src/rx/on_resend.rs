@@ -32,13 +32,17 @@ pub(super) fn on_resend(
         output.control(protocol, rpc, Body::Busy);
         return Ok(());
     }
-    if entry.role() == Role::Server {
-        // The client is alive and waits for the response, so it need not be asked.
-        let asked = entry.unanswered();
-        protocol.tables.hear(protocol.now, peer, rpc);
+    let (role, asked) = (entry.role(), entry.unanswered());
+    let is_lost = resend_range(protocol, output, rpc, resend, in_flight);
+    if role == Role::Server {
         protocol.tables.peers[peer].need_ack.answered(asked);
+        // The client is alive and waits for the response, so it need not be asked. A RESEND for
+        // bytes that were sent again lately shows nothing: the same one may be repeated forever.
+        if is_lost {
+            protocol.tables.hear(protocol.now, peer, rpc);
+        }
     }
-    if !resend_range(protocol, output, rpc, resend, in_flight) {
+    if !is_lost {
         output.control(protocol, rpc, Body::Busy);
     }
     Ok(())
@@ -74,6 +78,7 @@ fn resend_range(
     let asked = if resend.brief { level } else { resend.priority };
     let on_its_way = |sent| in_flight.covers(&peer.rtt, protocol.now.since(sent));
     let any_lost = message.request_resend(resend.offset..end, asked.min(level), on_its_way);
+    message.note_progress(protocol.now);
     output.queue_resend(protocol, rpc);
     output.outbound.messages.update(&mut protocol.tables.rpcs, rpc);
     any_lost

@@ -1,16 +1,17 @@
 //! Commands of the application: call, reply, cancel, abandon.
 
 use super::Transport;
+use crate::budget::{SendBudget, SendExcess};
 use crate::config::Config;
 use crate::error::{CommandError, Rejected};
 use crate::extent::extent;
-use crate::lifecycle::{peer_for, refuse_live, remove_client};
+use crate::lifecycle::{end_stalled_response, peer_for, refuse_live, remove_client};
 use crate::limits::FIRST_BYTES;
 use crate::message::{MessageOut, Payload};
 use crate::observation::exemplar;
 use crate::peer::{Address, Peer, PeerId, peer_address};
 use crate::protocol::Protocol;
-use crate::rpc::{Binding, Client, NewRpc, RpcKey, RpcStep, Side};
+use crate::rpc::{Binding, Client, NewRpc, RpcKey, RpcStep, Side, Tables};
 use crate::time::Instant;
 use apus_wire::{Profile, Refusal, Role};
 
@@ -67,8 +68,9 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// [`Rejected`], with the payload; the state is unchanged. [`CommandError::UnknownRpc`] means
-    /// that the client disappeared or cancelled the call. If the reason is
+    /// [`Rejected`], with the payload. [`CommandError::UnknownRpc`] means that the client disappeared
+    /// or cancelled the call, or that its host takes so few of its responses that this one was
+    /// dropped (CAP-21): the call has failed. Otherwise the state is unchanged. If the reason is
     /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is
     /// worth trying again.
     pub fn reply(&mut self, now: Instant, rpc: RpcKey, payload: Payload) -> Result<(), Rejected> {
@@ -168,7 +170,7 @@ impl Transport {
             return Err(self.inbound.budget.out_of_room(CommandError::TooManyPeers));
         };
         let entry = &mut self.protocol.tables.peers[peer];
-        self.inbound.budget.check_send(&self.protocol.config, entry, Role::Client, length)?;
+        self.inbound.budget.check_request(entry, length)?;
         Ok(peer)
     }
 
@@ -188,7 +190,7 @@ impl Transport {
         if selected {
             on_selected();
         }
-        self.inbound.budget.reserve_send(entry, Role::Client, length);
+        self.inbound.budget.send.reserve(entry, Role::Client, length);
         let binding = Binding::new(entry.calls.session());
         let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
         let new = NewRpc { peer, id, peer_port: to.port(), side, selected };
@@ -211,9 +213,36 @@ impl Transport {
             return Err(CommandError::WrongState);
         }
         let peer = entry.peer;
-        let to = &mut self.protocol.tables.peers[peer];
-        self.inbound.budget.check_send(&self.protocol.config, to, Role::Server, length)?;
-        Ok(peer)
+        let peers = &mut self.protocol.tables.peers;
+        match self.inbound.budget.send.check_response(peers, peer, length) {
+            Ok(()) => Ok(peer),
+            Err(SendExcess::Host) => self.make_room_of_host(rpc, peer, length),
+            Err(excess) => Err(self.inbound.budget.send_full(excess)),
+        }
+    }
+
+    /// Makes room for a response of `length` bytes to `peer`, whose host has as many as a host may
+    /// have: those that make no progress end. If none does, this one ends: a client that
+    /// takes its responses slowly must not keep the application waiting (CAP-21).
+    #[cold]
+    fn make_room_of_host(
+        &mut self,
+        rpc: RpcKey,
+        peer: PeerId,
+        length: u64,
+    ) -> Result<PeerId, CommandError> {
+        let Self { protocol, inbound, output, .. } = self;
+        while end_stalled_response(protocol, inbound, output, peer) {
+            let peers = &mut protocol.tables.peers;
+            match inbound.budget.send.check_response(peers, peer, length) {
+                Ok(()) => return Ok(peer),
+                Err(SendExcess::Host) => {}
+                Err(excess) => return Err(inbound.budget.send_full(excess)),
+            }
+        }
+        output.observation.metrics.admission.responses_refused += 1;
+        refuse_live(protocol, inbound, output, rpc, Refusal::Abandoned);
+        Err(CommandError::UnknownRpc)
     }
 
     /// Sends a reply, for which there is room.
@@ -231,7 +260,12 @@ impl Transport {
             self.output.observation.metrics.calls.served_exemplars.remember(exemplar);
         }
         let to = &mut self.protocol.tables.peers[peer];
-        self.inbound.budget.reserve_send(to, Role::Server, length);
+        self.inbound.budget.send.reserve(to, Role::Server, length);
+        if SendBudget::is_counted(Role::Server, length) {
+            let Tables { rpcs, peers } = &mut self.protocol.tables;
+            let is_live = |rpc| rpcs.get(rpc).is_some_and(|entry| entry.outgoing.is_some());
+            self.inbound.budget.send.count_for_host(peers, peer, rpc, length, now, is_live);
+        }
         self.begin_message(rpc, peer, payload, limit);
         self.output.observation.metrics.progress.server_responses_started += 1;
         self.output.observation.metrics.progress.server_response_bytes_started += length;

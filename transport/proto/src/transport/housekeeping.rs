@@ -190,7 +190,34 @@ impl Transport {
     ///
     /// For an engine that measures how fast the application is. Accepted requests are not affected.
     pub const fn set_request_room(&mut self, requests: usize) {
+        self.share_request_room(requests, 0);
+    }
+
+    /// Sets the number of requests to accept from now on, as [`Transport::set_request_room`] does,
+    /// out of `bound` that may wait in all. Further ones of a host that has less than its share of
+    /// what waits are accepted: hosts share the bound equally.
+    pub const fn share_request_room(&mut self, requests: usize, bound: usize) {
         self.inbound.request_room = requests;
+        self.inbound.waiting.begin_batch(bound);
+    }
+
+    /// Counts a request from `from` that waits for the application. Returns its turn: requests with
+    /// lower turns are served first, so that each host has one served before any has two.
+    /// [`Transport::request_taken`] ends that.
+    pub fn request_waits(&mut self, from: Address) -> u64 {
+        self.inbound.waiting.add(&from)
+    }
+
+    /// A request that was counted by [`Transport::request_waits`], with this turn, does not wait any
+    /// more.
+    pub fn request_taken(&mut self, from: Address, turn: u64) {
+        self.inbound.waiting.take(&from, turn);
+    }
+
+    /// Returns whether a request from `from` that did not arrive over this network may wait beyond
+    /// the bound: its host has less than its share.
+    pub fn accepts_beyond_bound(&mut self, from: Address) -> bool {
+        self.inbound.waiting.accepts(&from)
     }
 
     /// Returns the payload bytes of messages that the peer may not have yet: requests without a

@@ -71,7 +71,7 @@ impl Transport {
         };
         let config = &protocol.config;
         Self {
-            inbound: Inbound::new(config, link_mbps),
+            inbound: Inbound::new(config, link_mbps, hash_seed),
             output: Output {
                 outbound: Outbound::new(config, identity, link_mbps),
                 observation: Observation::default(),
@@ -93,6 +93,9 @@ impl Transport {
         let mut packets = Packet::all(profile, datagram.bytes);
         while let Some(bytes) = packets.next_bytes() {
             count += 1;
+            if bytes.len() < datagram.bytes.len() {
+                output.outbound.answered = datagram.bytes.len() as u16;
+            }
             // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall
             // (lab/log, 2026-11-21).
             match &Packet::parse(profile, bytes) {
@@ -105,6 +108,7 @@ impl Transport {
                 }
             }
         }
+        output.outbound.answered = 0;
         if datagram.is_marked {
             self.count_marks(datagram.from, count as u64);
         }

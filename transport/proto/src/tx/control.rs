@@ -12,13 +12,23 @@ pub(crate) struct ControlPacket {
     pub(crate) kind: Kind,
     bytes: HeaderBuffer,
     len: u8,
+    /// Bytes of the datagram that it answers, if that holds several packets; else 0.
+    shares: u16,
 }
 
 impl ControlPacket {
-    pub(crate) fn new(to: Address, packet: &Packet<'_>) -> Self {
+    /// The packet for `to`. If it answers one of several packets of a datagram, that has `shares`
+    /// bytes; else 0.
+    pub(crate) fn new(to: Address, packet: &Packet<'_>, shares: u16) -> Self {
         let mut bytes = [0; MAX_HEADER_LEN];
         let len = packet.emit_header(&mut bytes) as u8;
-        Self { to, kind: packet.body.kind(), bytes, len }
+        Self { to, kind: packet.body.kind(), bytes, len, shares }
+    }
+
+    /// Bytes of the longest datagram that it may share with other answers, whatever is known of its
+    /// receiver (WIRE-29): that has sent several packets in a datagram of this length.
+    pub(crate) const fn longest_shared_datagram(&self) -> usize {
+        self.shares as usize
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

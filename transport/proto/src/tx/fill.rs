@@ -53,6 +53,7 @@ impl<'a> Filler<'a> {
             let (to, header_len) = (packet.to, headers.len());
             let peers = &mut self.protocol.tables.peers;
             let coalesce = peers.find(&to).map_or(0, |peer| peers[peer].longest_shared_datagram());
+            let coalesce = coalesce.max(packet.longest_shared_datagram());
             return Some(Transmit {
                 to,
                 priority,

@@ -16,6 +16,8 @@ pub(crate) struct Outbound {
     pub(crate) identity: Identity,
     /// Control packets that wait to leave.
     pub(crate) control: ControlQueue,
+    /// Bytes of the datagram that is being handled, if it holds several packets; else 0.
+    pub(crate) answered: u16,
     /// RPCs with bytes to be sent again.
     pub(super) resends: ResendQueue,
     /// Messages with bytes that may be sent for the first time.
@@ -38,6 +40,7 @@ impl Outbound {
         Self {
             identity,
             control: ControlQueue::default(),
+            answered: 0,
             resends: ResendQueue::default(),
             messages: SendQueue::new(config),
             incast: Incast::new(config),

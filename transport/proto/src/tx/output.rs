@@ -111,7 +111,8 @@ impl Output {
     /// Queues a control packet.
     pub(crate) fn enqueue(&mut self, to: Address, packet: &Packet<'_>) {
         self.observation.notes.departure(to, packet);
-        let queued = self.outbound.control.push(ControlPacket::new(to, packet));
+        let queued =
+            self.outbound.control.push(ControlPacket::new(to, packet, self.outbound.answered));
         if !queued {
             self.observation.metrics.count_drop(DropReason::ControlQueueFull);
         }

@@ -1,7 +1,11 @@
 //! Attacks of clients on a server: each was shown to work on an earlier version
 //! (`docs/security.md`), and fails without its mend.
 
+mod answers;
 mod claims;
 mod flood;
 mod hosts;
+mod memory;
+mod responses;
+mod service;
 mod world;

@@ -398,7 +398,8 @@ fn an_older_client_is_refused() {
     ");
 }
 
-/// AMO-6: the session outlives all other state of an idle client.
+/// AMO-6, CAP-22: the session outlives all other state of an idle client, but for the gaps below its
+/// highest finished id (s900).
 #[test]
 fn a_client_that_comes_back_after_a_long_time() {
     assert_snapshot!(run("
@@ -410,6 +411,7 @@ fn a_client_that_comes_back_after_a_long_time() {
         live
         P: DATA s1 0..10/10
         P: DATA s2 0..10/10
+        P: DATA s901 0..10/10
     "), @"
     > P: DATA s1 0..10/10
       !! request s1 from P: 10 B
@@ -422,6 +424,8 @@ fn a_client_that_comes_back_after_a_long_time() {
     > P: DATA s1 0..10/10
       xx finished
     > P: DATA s2 0..10/10
-      !! request s2 from P: 10 B
+      xx finished
+    > P: DATA s901 0..10/10
+      !! request s901 from P: 10 B
     ");
 }

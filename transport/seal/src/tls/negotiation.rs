@@ -4,14 +4,13 @@ use super::credentials::Credentials;
 use super::keys::{TlsSchedule, pair};
 use super::provider::{describe_certificate, fingerprint_of, hmac, provider};
 use super::trust::Trust;
-use super::verifier::{CertificateVerifier, KeyVerifier, cause_of};
+use super::verifier::{CertificateVerifier, KeyVerifier, cause_of, name_of};
 use crate::failure::Failure;
-use crate::identity::{Identity, IdentityKind};
+use crate::identity::{Identity, IdentityKind, PeerRole};
 use crate::negotiation::{KeyChange, Negotiation, Negotiator};
 use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::ServerName;
 use rustls::quic::{
     ClientConnection, Connection, KeyChange as TlsKeyChange, ServerConnection, Version,
 };
@@ -61,7 +60,12 @@ struct Verification {
 
 impl Verification {
     /// Returns the identity in the verified `chain` of a peer.
-    fn identify(&self, chain: &[Vec<u8>], peer: SocketAddr) -> Result<Identity, Failure> {
+    fn identify(
+        &self,
+        chain: &[Vec<u8>],
+        role: PeerRole,
+        peer: SocketAddr,
+    ) -> Result<Identity, Failure> {
         let own = chain.first().ok_or(Failure::NoCertificate)?;
         let fingerprint = fingerprint_of(own);
         let identity = match &self.verifier {
@@ -74,6 +78,7 @@ impl Verification {
                 Identity::new(self.kind, vec![name.to_owned()], fingerprint, Vec::new())
             }
         };
+        let identity = identity.verified_as(role);
         self.trust.check(&identity, peer)?;
         Ok(identity)
     }
@@ -190,7 +195,7 @@ fn key_log() -> Arc<dyn KeyLog> {
 
 impl Negotiator for TlsNegotiator {
     fn connect(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
-        let name = ServerName::IpAddress(peer.ip().to_canonical().into());
+        let name = name_of(peer.ip());
         let connection = ClientConnection::new(self.client.clone(), Version::V1, name, Vec::new());
         let connection = connection.map_err(|_| Failure::Internal)?;
         Ok(self.begin(peer, connection.into()))
@@ -200,6 +205,10 @@ impl Negotiator for TlsNegotiator {
         let connection = ServerConnection::new(self.server.clone(), Version::V1, Vec::new());
         let connection = connection.map_err(|_| Failure::Internal)?;
         Ok(self.begin(peer, connection.into()))
+    }
+
+    fn is_hello(&self, piece: &[u8]) -> bool {
+        is_client_hello(piece)
     }
 
     fn fill_random(&self, out: &mut [u8]) {
@@ -214,7 +223,9 @@ impl Negotiator for TlsNegotiator {
 
     fn recheck(&self, identity: &Identity, peer: SocketAddr) -> Result<(), Failure> {
         match &self.verification.verifier {
-            Verifier::Certificates(verifier) => verifier.recheck(identity.chain())?,
+            Verifier::Certificates(verifier) => {
+                verifier.recheck(identity.chain(), identity.role(), peer.ip())?;
+            }
             Verifier::Keys(verifier) => {
                 verifier.name_of(identity.fingerprint()).ok_or(Failure::UnknownKey)?;
             }
@@ -222,6 +233,20 @@ impl Negotiator for TlsNegotiator {
         self.verification.trust.check(identity, peer)
     }
 }
+
+/// Returns whether `piece` starts like a ClientHello (RFC 8446 section 4.1.2): the type, a length
+/// that a handshake may have, and the version that all of them state.
+fn is_client_hello(piece: &[u8]) -> bool {
+    let [1, high, middle, low, 3, 3, ..] = *piece else { return false };
+    let length = u32::from_be_bytes([0, high, middle, low]) as usize;
+    (LEAST_HELLO..=LONGEST_HELLO).contains(&length)
+}
+
+/// Bytes of the shortest ClientHello: version, random, and the lengths of four lists.
+const LEAST_HELLO: usize = 2 + 32 + 1 + 2 + 1 + 2;
+
+/// Bytes of the longest ClientHello: all that a handshake carries before its keys.
+const LONGEST_HELLO: usize = 32 * 1024;
 
 /// One end of a handshake of TLS 1.3.
 struct TlsNegotiation {
@@ -266,12 +291,16 @@ impl Negotiation for TlsNegotiation {
     fn identity(&self) -> Result<Identity, Failure> {
         let chain = self.connection.peer_certificates().ok_or(Failure::NoCertificate)?;
         let chain: Vec<Vec<u8>> = chain.iter().map(|der| der.to_vec()).collect();
+        let role = match &self.connection {
+            Connection::Client(_) => PeerRole::Server,
+            Connection::Server(_) => PeerRole::Client,
+        };
         if let (true, Verifier::Certificates(verifier)) =
             (self.is_resumed(), &self.verification.verifier)
         {
             // The chain was verified when the ticket was issued, and may have expired since.
-            verifier.recheck(&chain)?;
+            verifier.recheck(&chain, role, self.peer.ip())?;
         }
-        self.verification.identify(&chain, self.peer)
+        self.verification.identify(&chain, role, self.peer)
     }
 }

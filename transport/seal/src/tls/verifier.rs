@@ -3,6 +3,7 @@
 use super::known_keys::KnownKey;
 use super::provider::fingerprint_of;
 use crate::failure::Failure;
+use crate::identity::PeerRole;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
@@ -18,6 +19,7 @@ use rustls::{
     OtherError, RootCertStore, SignatureScheme,
 };
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Verifies certificates of servers and clients against one CA.
@@ -48,25 +50,31 @@ impl CertificateVerifier {
         Ok(Self { server, client, names_address })
     }
 
-    /// Verifies a chain again, at the present time.
-    pub(super) fn recheck(&self, chain: &[Vec<u8>]) -> Result<(), Failure> {
+    /// Verifies the chain of a peer at `ip` again, at the present time, in the role that it was
+    /// verified in: a certificate may be for one of them only, and only a server's names its
+    /// address.
+    pub(super) fn recheck(
+        &self,
+        chain: &[Vec<u8>],
+        role: PeerRole,
+        ip: IpAddr,
+    ) -> Result<(), Failure> {
         let chain: Vec<_> = chain.iter().map(|der| CertificateDer::from(&der[..])).collect();
         let Some((own, others)) = chain.split_first() else { return Err(Failure::NoCertificate) };
-        let checked = self.client.verify_client_cert(own, others, UnixTime::now());
-        match checked {
-            Ok(_) => Ok(()),
-            // A certificate that is only valid for servers.
-            Err(Error::InvalidCertificate(CertificateError::InvalidPurpose))
-            | Err(Error::InvalidCertificate(CertificateError::InvalidPurposeContext { .. })) => {
-                let name = ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into());
-                let now = UnixTime::now();
-                self.verify_server_cert(own, others, &name, &[], now)
-                    .map(drop)
-                    .map_err(|error| cause_of(&error))
+        let now = UnixTime::now();
+        let checked = match role {
+            PeerRole::Client => self.client.verify_client_cert(own, others, now).map(drop),
+            PeerRole::Server => {
+                self.verify_server_cert(own, others, &name_of(ip), &[], now).map(drop)
             }
-            Err(error) => Err(cause_of(&error)),
-        }
+        };
+        checked.map_err(|error| cause_of(&error))
     }
+}
+
+/// Returns the name that the certificate of a server at `ip` is verified for.
+pub(super) fn name_of(ip: IpAddr) -> ServerName<'static> {
+    ServerName::IpAddress(ip.to_canonical().into())
 }
 
 impl ServerCertVerifier for CertificateVerifier {

@@ -11,7 +11,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-const LIMITS: Limits = Limits { in_progress: 8, cookies_from: 4, peers: 4, unknown_per_second: 50 };
+const LIMITS: Limits = Limits {
+    in_progress: 8,
+    cookies_from: 4,
+    peers: 4,
+    proven_per_second: 50,
+    unproven_per_second: 50,
+};
 
 struct End {
     handshakes: Handshakes,

@@ -127,3 +127,40 @@ fn debug_output_and_errors_show_no_key() {
         assert!(!shown.contains(forbidden), "{forbidden} in {shown}");
     }
 }
+
+/// Found by attack: a recheck verified a server's certificate as a client's, and then for no
+/// address.
+#[test]
+fn a_recheck_verifies_the_role_and_the_name_that_were_verified() {
+    use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
+    let ca = Ca::new();
+    let local = std::net::Ipv4Addr::LOCALHOST;
+    ca.issue("client", |params| params.extended_key_usages = vec![ClientAuth]);
+    ca.issue("server", |params| {
+        params.extended_key_usages = vec![ServerAuth];
+        crate::certificates::name_address(params, local.into());
+    });
+    let strict = |name: &str| {
+        Arc::new(TlsNegotiator::new(&ca.credentials(name), Trust::default(), true).unwrap())
+    };
+    let mut ends = [End::new(1, strict("client")), End::new(2, strict("server"))];
+    connect(&mut ends, START);
+    assert_connected(&mut ends);
+    for (end, name) in ends.iter_mut().zip(["client", "server"]) {
+        assert_eq!(end.handshakes.recheck(), 0, "a minute has passed at the {name}");
+        assert_eq!(end.handshakes.replace_negotiator(strict(name)), 0, "the {name} reloads");
+        end.take_events();
+    }
+    assert_connected(&mut ends);
+    // A name that the certificate does not have is noticed, as at the handshake.
+    let session = ends[0].session().unwrap();
+    let identity = ends[0].handshakes.identity(ends[1].address, session).unwrap();
+    let elsewhere = std::net::SocketAddr::from(([127, 0, 0, 2], 2));
+    let negotiator: Arc<dyn apus_seal::Negotiator> = strict("client");
+    assert!(negotiator.recheck(&identity, ends[1].address).is_ok());
+    assert_eq!(
+        negotiator.recheck(&identity, elsewhere),
+        Err(apus_seal::Failure::NameMismatch),
+        "the certificate is for another address"
+    );
+}

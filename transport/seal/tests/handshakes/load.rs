@@ -63,7 +63,7 @@ fn an_address_that_has_shown_nothing_gets_less_than_three_times_what_it_sends() 
 /// SEAL-14.
 #[test]
 fn under_load_a_client_must_show_a_cookie() {
-    let limits = Limits { cookies_from: 4, in_progress: 8, unknown_per_second: 1_000, peers: 10 };
+    let limits = Limits { cookies_from: 4, in_progress: 8, peers: 10, ..Limits::default() };
     let mut server = End::with_limits(2, stub(0), limits);
     let at = server.address;
     for port in 100..140 {
@@ -102,9 +102,10 @@ fn under_load_a_client_must_show_a_cookie() {
     assert_eq!(ends[1].handshakes.in_progress(), count, "too late");
 }
 
+/// SEAL-14.
 #[test]
-fn the_rate_of_handshakes_with_unknown_clients_is_limited() {
-    let limits = Limits { unknown_per_second: 10, ..Limits::default() };
+fn the_rate_of_handshakes_with_clients_without_a_cookie_is_limited() {
+    let limits = Limits { unproven_per_second: 10, ..Limits::default() };
     let mut server = End::with_limits(2, stub(0), limits);
     let at = server.address;
     let flood = |server: &mut End, now, ports: std::ops::Range<u16>| {
@@ -115,6 +116,7 @@ fn the_rate_of_handshakes_with_unknown_clients_is_limited() {
     };
     flood(&mut server, START, 100..140);
     assert_eq!(server.handshakes.in_progress(), 10);
+    assert_eq!(server.handshakes.counters().cookies_sent.get(), 30);
     flood(&mut server, 500 * MILLIS, 200..240);
     assert_eq!(server.handshakes.in_progress(), 15);
     server.handshakes.handle_timeout(60_000 * MILLIS);

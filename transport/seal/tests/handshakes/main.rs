@@ -4,6 +4,7 @@
 mod certificates;
 mod crossing;
 mod failures;
+mod floods;
 mod identities;
 mod load;
 mod network;

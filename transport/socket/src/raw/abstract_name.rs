@@ -5,6 +5,7 @@
 //! behind. Abstract names belong to a network namespace, as IP addresses do, so one namespace is
 //! one host here as well.
 
+use apus_process::Descriptor;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -12,7 +13,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 /// A reserved name. Dropping it releases the name.
 #[derive(Debug)]
 pub(crate) struct AbstractName {
-    _socket: UnixDatagram,
+    _socket: Descriptor<UnixDatagram>,
 }
 
 impl AbstractName {
@@ -23,7 +24,7 @@ impl AbstractName {
     /// Any other error of socket(2) or bind(2).
     pub(crate) fn bind(name: &str) -> io::Result<Option<Self>> {
         match UnixDatagram::bind_addr(&address(name)?) {
-            Ok(socket) => Ok(Some(Self { _socket: socket })),
+            Ok(socket) => Ok(Some(Self { _socket: Descriptor::new(socket) })),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
             Err(error) => Err(error),
         }

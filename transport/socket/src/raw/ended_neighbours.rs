@@ -5,6 +5,7 @@
 //! separate, so that a flood of such requests takes no time from live endpoints.
 
 use super::ended_ports::EndedPorts;
+use apus_process::{Descriptor, Owner};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
@@ -23,8 +24,9 @@ pub type AnswerForEnded<A> = fn(&[u8]) -> Option<A>;
 /// The thread, which ends with this value.
 #[derive(Debug)]
 pub struct EndedNeighbours {
-    stop: Option<UnixStream>,
+    stop: Option<Descriptor<UnixStream>>,
     thread: Option<JoinHandle<()>>,
+    owner: Owner,
 }
 
 impl EndedNeighbours {
@@ -38,14 +40,20 @@ impl EndedNeighbours {
         answer: AnswerForEnded<A>,
     ) -> io::Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
+        let (stop, stopped) = (Descriptor::new(stop), Descriptor::new(stopped));
         let thread = std::thread::Builder::new().name("apus-ended".into());
         let thread = thread.spawn(move || run(address, answer, &stopped))?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
+        Ok(Self { stop: Some(stop), thread: Some(thread), owner: Owner::current() })
     }
 }
 
 impl Drop for EndedNeighbours {
     fn drop(&mut self) {
+        if !self.owner.is_current() {
+            // A child of a fork has no such thread, and must not detach it either.
+            std::mem::forget(self.thread.take());
+            return;
+        }
         drop(self.stop.take());
         // The thread does not panic by design, and a panic here would hide the first one.
         let _ = self.thread.take().map(JoinHandle::join);

@@ -24,6 +24,7 @@ use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 
+use apus_process::Descriptor;
 use arrayvec::ArrayVec;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -99,7 +100,7 @@ struct CountedPeer {
 /// A socket that is connected to a peer.
 #[derive(Debug)]
 struct ConnectedSocket {
-    socket: Socket,
+    socket: Descriptor<Socket>,
     family: Family,
     class: DefaultClass,
     /// When it was opened, on the clock of [`coarse_seconds`], if a new socket might get another
@@ -229,6 +230,7 @@ impl ConnectedSocket {
             return Err(Errno::ADDRNOTAVAIL.into());
         }
         let chosen_at = source.is_none().then(coarse_seconds);
+        let socket = Descriptor::new(socket);
         Ok(Self { socket, family, class: DefaultClass::new(), chosen_at })
     }
 

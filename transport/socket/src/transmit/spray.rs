@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use apus_driver::Burst;
+use apus_process::Descriptor;
 use apus_wire::Header;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
@@ -42,7 +43,7 @@ pub(crate) struct SprayPorts {
 /// A socket at a spray port.
 #[derive(Debug)]
 struct SprayPort {
-    socket: Socket,
+    socket: Descriptor<Socket>,
     family: Family,
     class: DefaultClass,
 }
@@ -119,7 +120,7 @@ impl SprayPort {
         // Attached before the bind, so that no packet arrives earlier.
         socket.attach_filter(&[DISCARD_ALL])?;
         socket.bind(&SocketAddr::new(local.ip(), 0).into())?;
-        Ok(Self { socket, family, class: DefaultClass::new() })
+        Ok(Self { socket: Descriptor::new(socket), family, class: DefaultClass::new() })
     }
 }
 
@@ -139,7 +140,8 @@ mod tests {
         let mut spray = SprayPorts::open(2, address, 1 << 20);
         for port in &mut spray.ports {
             // It cannot reach an internet address.
-            port.socket = Socket::new(Domain::UNIX, Type::DGRAM.nonblocking(), None).unwrap();
+            let other = Socket::new(Domain::UNIX, Type::DGRAM.nonblocking(), None).unwrap();
+            port.socket = Descriptor::new(other);
         }
         let options = TransmitOptions { segments: 64, priorities: true, chooses_source: false };
         let limit = PacketLimit::new(65_535, Carrier::Udp);

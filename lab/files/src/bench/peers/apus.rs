@@ -57,7 +57,8 @@ impl Apus {
             poll.clone().into(),
         ]);
         if let Some(trusted) = &site.trusted {
-            serve.extend(["--trust".into(), trusted.into()]);
+            // All works run as root, on the client's side as well.
+            serve.extend(["--trust".into(), trusted.into(), "--trust-root".into()]);
         }
         let mut server = Service::start("apus fs serve", &serve, &folder, site.interrupt)?;
         let line = server.first_line()?;

@@ -14,7 +14,7 @@ impl Core {
     /// Takes a request for a thread that was not notified.
     pub(in crate::engine) fn take_request(&mut self) -> Option<Delivered<IncomingRequest>> {
         let request = self.inbox.take_request()?;
-        self.request_taken();
+        self.request_taken(&request.message);
         Some(request)
     }
 
@@ -26,11 +26,14 @@ impl Core {
             return None;
         }
         let request = self.inbox.take_reserved_request();
-        self.request_taken();
+        self.request_taken(&request.message);
         Some(request)
     }
 
-    fn request_taken(&mut self) {
+    fn request_taken(&mut self, request: &IncomingRequest) {
+        if request.turn > 0 {
+            self.network.transport_mut().request_taken(request.from, request.turn);
+        }
         let resumes = self.inbox.request_taken(self.time.now());
         self.polling.request_check_if(resumes);
     }

@@ -13,6 +13,7 @@ use crate::error::Closed;
 use crate::overload::Quotas;
 use apus_driver::TransmitHalf;
 use apus_hostgroup::HostPlace;
+use apus_local::Credentials;
 use apus_observe::{EngineMetrics, SizeHistogram};
 use apus_proto::{DurationHistogram, Exemplars, Instant, Transport};
 use std::sync::Arc;
@@ -111,6 +112,11 @@ impl Core {
         let local = local.as_mut()?;
         let delivery = Delivery { network, calls, inbox, room, polling, wakes, observation };
         Some(LocalContext { local, delivery, time, is_corked })
+    }
+
+    /// Returns the credentials of the client of a pair; `None` if the pair has ended.
+    pub(crate) fn credentials(&mut self, pair: u64) -> Option<Credentials> {
+        self.local.as_mut()?.credentials(pair)
     }
 
     /// Returns whether the endpoint is closed.

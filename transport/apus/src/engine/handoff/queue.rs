@@ -80,6 +80,24 @@ impl<T: Traced> Handoff<T> {
         self.queue.push_back(Delivered { message, by });
     }
 
+    /// Makes a complete message visible, before those whose key is larger; but behind the reserved
+    /// ones, which stay first (HANDOFF-1).
+    pub(crate) fn push_by_key(&mut self, message: T, by: ThreadToken, key: impl Fn(&T) -> u64) {
+        let place = self.queue.partition_point(|other| key(&other.message) <= key(&message));
+        self.queue.insert(place.max(self.reserved), Delivered { message, by });
+    }
+
+    /// The messages that no notified waiter will take.
+    pub(crate) fn unreserved_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.queue.iter_mut().skip(self.reserved).map(|from| &mut from.message)
+    }
+
+    /// Sorts the messages that no notified waiter will take; equal keys stay in order.
+    pub(crate) fn sort_unreserved_by_key(&mut self, key: impl Fn(&T) -> u64) {
+        let reserved = self.reserved;
+        self.queue.make_contiguous()[reserved..].sort_by_key(|from| key(&from.message));
+    }
+
     /// Takes a message for a thread that was not notified.
     pub(crate) fn take(&mut self) -> Option<Delivered<T>> {
         if self.queue.len() > self.reserved { self.queue.pop_front() } else { None }

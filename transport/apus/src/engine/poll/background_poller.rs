@@ -22,13 +22,13 @@ use super::watch_set::WatchSet;
 use crate::engine::handoff::RoleState;
 use crate::engine::shard::Shard;
 use crate::engine::waiting::{Alarm, Signal};
+use apus_process::{Descriptor, Owner, PerProcess};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use slab::Slab;
 use std::collections::BTreeSet;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -62,8 +62,8 @@ const STOP: u64 = 0;
 const CLOCK: u64 = 1;
 const FIRST: u64 = 2;
 
-/// The poller of this process, while there are shards.
-static CURRENT: Mutex<Option<Arc<Poller>>> = Mutex::new(None);
+/// The poller of this process, while there are shards. A child of a fork has none.
+static CURRENT: PerProcess<Mutex<Option<Arc<Poller>>>> = PerProcess::new(Mutex::default);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -82,10 +82,8 @@ pub(crate) struct Served {
 /// The system grants no further thread or descriptor.
 pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<Served> {
     let alarm = Arc::new(Alarm::new()?);
-    let mut current = locked(&CURRENT);
-    // A fork has no thread.
-    let known = current.as_ref().filter(|poller| poller.pid == std::process::id());
-    let poller = match known {
+    let mut current = locked(CURRENT.get());
+    let poller = match &*current {
         Some(poller) => poller.clone(),
         None => current.insert(Poller::start()?).clone(),
     };
@@ -113,9 +111,9 @@ pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<Served> {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // A fork owns neither the thread nor the locks.
-        if self.poller.pid == std::process::id() {
-            let current = locked(&CURRENT);
+        // A child of a fork owns neither the thread nor the locks.
+        if self.poller.owner.is_current() {
+            let current = locked(CURRENT.get());
             self.poller.remove(self.slot);
             self.poller.end_if_idle(current);
         }
@@ -124,8 +122,8 @@ impl Drop for Served {
 
 /// The thread, and the shards that it serves.
 struct Poller {
-    pid: u32,
-    epoll: OwnedFd,
+    owner: Owner,
+    epoll: Descriptor,
     /// Rings when the next shard is due.
     clock: Alarm,
     stop: Signal,
@@ -163,8 +161,8 @@ struct Member {
 impl Poller {
     fn start() -> io::Result<Arc<Self>> {
         let poller = Arc::new(Self {
-            pid: std::process::id(),
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            owner: Owner::current(),
+            epoll: Descriptor::new(epoll::create(epoll::CreateFlags::CLOEXEC)?),
             clock: Alarm::new()?,
             stop: Signal::new()?,
             members: Mutex::default(),
@@ -465,7 +463,7 @@ mod tests {
     fn no_set_has_the_socket_while_a_thread_leads() {
         let server = EndpointBuilder::default().bind("127.0.0.1:0").unwrap();
         let shard = server.shard();
-        let poller = locked(&CURRENT).clone().unwrap();
+        let poller = locked(CURRENT.get()).clone().unwrap();
         let wait_until_set = |is_open| loop {
             let members = locked(&poller.members);
             let of_shard =

@@ -6,14 +6,15 @@
 
 use crate::engine::shard::Shard;
 use crate::engine::waiting::Descriptors;
+use apus_process::Descriptor;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 /// An epoll set of the wake sources of a leader: the driver, the signal, the doorbell of local
 /// peers.
 pub(crate) struct WatchSet {
-    set: OwnedFd,
+    set: Descriptor,
     /// Whether it was added to the poller's set.
     is_added: bool,
 }
@@ -26,7 +27,7 @@ impl WatchSet {
     ///
     /// The system grants no descriptor, or no memory.
     pub(crate) fn open(shard: &Shard) -> io::Result<Self> {
-        let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let set = Descriptor::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         let mut receiver = shard.receiver();
         let Descriptors { driver, bulk, doorbell } = receiver.descriptors();
         let data = EventData::new_u64(0);

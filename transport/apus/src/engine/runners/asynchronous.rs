@@ -18,6 +18,7 @@ use crate::engine::waiting::{
     ARRIVAL, CooperativeSpin, Descriptors, PollMode, WakeReasons, readable,
 };
 use crate::error::Closed;
+use apus_process::Descriptor;
 use apus_proto::Instant;
 use apus_trace::{Event, recorder};
 use rustix::time::{
@@ -25,7 +26,7 @@ use rustix::time::{
     timerfd_settime,
 };
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -34,15 +35,15 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// Descriptors that the task of the loop sleeps on.
 struct Sources {
-    driver: AsyncFd<OwnedFd>,
+    driver: AsyncFd<Descriptor>,
     /// The driver's for packets that may wait. They wake the task as others do.
-    bulk: Option<AsyncFd<OwnedFd>>,
-    signal: AsyncFd<OwnedFd>,
+    bulk: Option<AsyncFd<Descriptor>>,
+    signal: AsyncFd<Descriptor>,
     /// The doorbell of local peers.
-    doorbell: Option<AsyncFd<OwnedFd>>,
+    doorbell: Option<AsyncFd<Descriptor>>,
     /// A timer of the system: the runtime's own timers are exact to a millisecond, and the pacer
     /// needs microseconds.
-    timer: AsyncFd<OwnedFd>,
+    timer: AsyncFd<Descriptor>,
 }
 
 /// Starts the task. The caller is in a runtime.
@@ -56,8 +57,8 @@ pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
     let (driver, bulk, doorbell) = {
         let mut receiver = shard.receiver();
         let Descriptors { driver, bulk, doorbell } = receiver.descriptors();
-        let owned = |fd: Option<BorrowedFd<'_>>| fd.map(|fd| fd.try_clone_to_owned()).transpose();
-        (driver.try_clone_to_owned()?, owned(bulk)?, owned(doorbell)?)
+        let owned = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map(Descriptor::new);
+        (owned(driver)?, bulk.map(owned).transpose()?, doorbell.map(owned).transpose()?)
     };
     let timer =
         timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
@@ -65,8 +66,8 @@ pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
         driver: readable(driver)?,
         bulk: bulk.map(readable).transpose()?,
         doorbell: doorbell.map(readable).transpose()?,
-        signal: readable(shard.signal().as_fd().try_clone_to_owned()?)?,
-        timer: readable(timer)?,
+        signal: readable(Descriptor::new(shard.signal().as_fd().try_clone_to_owned()?))?,
+        timer: readable(Descriptor::new(timer))?,
     };
     // The guard is made here: a runtime may end before it has polled the task once.
     tokio::spawn(run(CloseOnDrop(shard.clone()), sources));
@@ -78,7 +79,8 @@ async fn run(guard: CloseOnDrop, sources: Sources) {
     let shard = &guard.0;
     let mut spin = CooperativeSpin::new(shard.poll_mode());
     let is_alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
-    loop {
+    // In a child of a fork the runtime may poll this task as well.
+    while shard.owner().is_current() {
         match shard.turn(spin.polls()) {
             Turn::Closed => return,
             Turn::Worked => {
@@ -105,6 +107,9 @@ async fn run(guard: CloseOnDrop, sources: Sources) {
             recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
             let reasons = sources.sleep(shard, sleep).await;
             recorder::record(Event::Wake, SLEEPS_ON_NETWORK, 0);
+            if !shard.owner().is_current() {
+                return;
+            }
             shard.end_sleep(reasons);
         }
     }
@@ -129,6 +134,9 @@ struct CloseOnDrop(Arc<Shard>);
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
+        if !self.0.owner().is_current() {
+            return;
+        }
         let mut core = self.0.lock();
         if !core.is_closed() {
             let error = io::Error::other("the runtime that ran the endpoint's loop has ended");
@@ -283,8 +291,8 @@ impl Sources {
 
 /// Waits until the descriptor is readable, if there is one.
 async fn readable_if_any(
-    fd: Option<&AsyncFd<OwnedFd>>,
-) -> io::Result<AsyncFdReadyGuard<'_, OwnedFd>> {
+    fd: Option<&AsyncFd<Descriptor>>,
+) -> io::Result<AsyncFdReadyGuard<'_, Descriptor>> {
     match fd {
         Some(fd) => fd.readable().await,
         None => std::future::pending().await,
@@ -293,7 +301,7 @@ async fn readable_if_any(
 
 /// Clears the readiness of a descriptor: it will be read until it is empty, and later events wake
 /// the task again.
-fn clear(ready: io::Result<AsyncFdReadyGuard<'_, OwnedFd>>) {
+fn clear(ready: io::Result<AsyncFdReadyGuard<'_, Descriptor>>) {
     if let Ok(mut ready) = ready {
         ready.clear_ready();
     }
@@ -321,6 +329,10 @@ impl<W: WaitTarget + Unpin> Future for WaitFor<'_, W> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
+        if !this.shard.owner().is_current() {
+            // The caller reports it.
+            return Poll::Ready(None);
+        }
         let polled = if this.waiter.is_some() { recorder::stamp() } else { 0 };
         let mut core = this.shard.lock();
         let Some(waiter) = &this.waiter else {
@@ -364,6 +376,9 @@ impl<W: WaitTarget + Unpin> Future for WaitFor<'_, W> {
 impl<W: WaitTarget> Drop for WaitFor<'_, W> {
     fn drop(&mut self) {
         let Some(waiter) = self.waiter.take() else { return };
+        if !self.shard.owner().is_current() {
+            return;
+        }
         let mut core = self.shard.lock();
         match waiter.notice() {
             None => self.target.delist(&mut core, &waiter),

@@ -129,10 +129,12 @@ impl Backlog {
         }
     }
 
-    /// Returns the number of further requests that may be accepted while `waiting` wait.
-    pub(crate) fn room(&mut self, waiting: usize, now: Instant) -> usize {
+    /// Returns the number of further requests that may be accepted while `waiting` wait, and the
+    /// bound.
+    pub(crate) fn room(&mut self, waiting: usize, now: Instant) -> (usize, usize) {
         self.observe(waiting, now);
-        self.bounded.map_or(usize::MAX, |bounded| bounded.bound.saturating_sub(waiting))
+        let Some(Bounded { bound, .. }) = self.bounded else { return (usize::MAX, usize::MAX) };
+        (bound.saturating_sub(waiting), bound)
     }
 
     /// Ends a pass of the loop that leaves `waiting` requests, and has emptied the socket if
@@ -280,7 +282,7 @@ mod tests {
         let mut backlog = backlog();
         hold(&mut backlog, TOO_LONG, 10_000, [0, 11]);
         assert_eq!(bound(&backlog), Some(50), "500 µs of 10 µs each");
-        let rooms = [0, 49, 50, 1_000].map(|waiting| backlog.room(waiting, at(11 * MS)));
+        let rooms = [0, 49, 50, 1_000].map(|waiting| backlog.room(waiting, at(11 * MS)).0);
         assert_eq!(rooms, [50, 1, 0, 0]);
     }
 
@@ -318,7 +320,7 @@ mod tests {
         hold(&mut backlog, 24, 20_000, [32, 41]);
         assert!(bound(&backlog).is_some(), "not yet");
         hold(&mut backlog, 24, 20_000, [41, 43]);
-        assert_eq!((bound(&backlog), backlog.room(999, at(43 * MS))), (None, usize::MAX));
+        assert_eq!((bound(&backlog), backlog.room(999, at(43 * MS)).0), (None, usize::MAX));
         assert_eq!(backlog.stopped_until(), None);
     }
 
@@ -335,7 +337,7 @@ mod tests {
         let mut backlog = backlog();
         backlog.pass(1_000, true, at(0));
         for ms in 0..1_000 {
-            assert_eq!(backlog.room(1_000, at(ms * MS)), usize::MAX);
+            assert_eq!(backlog.room(1_000, at(ms * MS)).0, usize::MAX);
         }
     }
 
@@ -393,7 +395,7 @@ mod tests {
     fn without_a_time_limit_requests_are_never_refused() {
         let mut backlog = Backlog::new(Duration::MAX);
         hold(&mut backlog, 100_000, 10_000, [0, 50]);
-        assert_eq!(backlog.room(100_000, at(50 * MS)), usize::MAX);
+        assert_eq!(backlog.room(100_000, at(50 * MS)).0, usize::MAX);
     }
 
     #[test]

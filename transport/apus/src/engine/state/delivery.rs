@@ -34,7 +34,7 @@ impl Delivery<'_> {
                 Event::Request { rpc, from, payload } => {
                     let origin = Origin::Network(rpc);
                     let rpc = self.observation.tracer.request_delivered(rpc);
-                    self.inbox.push_request(IncomingRequest { origin, from, payload, rpc });
+                    self.push_request(IncomingRequest { origin, from, payload, rpc, turn: 0 });
                 }
                 Event::Response { cookie, payload, .. } => self.end_call(cookie, Ok(payload)),
                 Event::Failed { cookie, error, .. } => self.end_call(cookie, Err(error)),
@@ -50,6 +50,11 @@ impl Delivery<'_> {
         }
         self.observation.tracer.all_delivered();
         false
+    }
+
+    /// Makes a complete request visible.
+    pub(crate) fn push_request(&mut self, request: IncomingRequest) {
+        self.inbox.push_request(request, self.network.transport_mut());
     }
 
     /// Ends the call with this cookie: its caller is notified, or its completion is queued.

@@ -5,7 +5,7 @@ use super::message::{EndedCall, IncomingRequest};
 use crate::engine::handoff::{
     Delivered, Handoff, MessageKind, StealRequest, ThreadToken, Waiter, WakeList,
 };
-use apus_proto::Instant;
+use apus_proto::{Instant, Transport};
 use apus_trace::{Event, recorder};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,8 @@ pub(crate) struct Inbox {
     completions: Handoff<EndedCall>,
     /// The bound on the number of requests.
     backlog: Backlog,
+    /// Whether requests are counted by host and served in turns.
+    has_turns: bool,
     /// The thread that handles packets.
     producer: ThreadToken,
     pace: Pace,
@@ -30,6 +32,10 @@ struct Pace {
     quick: bool,
 }
 
+/// Number of waiting requests from which on hosts have turns. Chosen by us: the smallest bound of the
+/// backlog; fewer requests are served at once, in the order of their arrival.
+const TURNS_FROM: usize = 16;
+
 /// Longest time between two messages of a thread that is expected to receive the next one itself.
 /// Chosen by us: waking another thread takes about as long.
 const QUICK: Duration = Duration::from_micros(20);
@@ -41,6 +47,7 @@ impl Inbox {
             requests: Handoff::default(),
             completions: Handoff::default(),
             backlog,
+            has_turns: false,
             producer: ThreadToken::current(),
             pace: Pace { last: Instant::ZERO, quick: false },
         }
@@ -109,9 +116,29 @@ impl Inbox {
         self.producer
     }
 
-    /// Makes a complete request visible.
-    pub(crate) fn push_request(&mut self, request: IncomingRequest) {
-        self.requests.push(request, self.producer);
+    /// Makes a complete request visible. If many wait, hosts have turns, which `transport` counts,
+    /// until the queue is empty (CAP-16).
+    #[inline]
+    pub(crate) fn push_request(&mut self, request: IncomingRequest, transport: &mut Transport) {
+        if self.has_turns || self.requests.unreserved() >= TURNS_FROM {
+            self.push_in_turn(request, transport);
+        } else {
+            self.requests.push(request, self.producer);
+        }
+    }
+
+    // Rare; inlined, it would take registers from every request.
+    #[inline(never)]
+    fn push_in_turn(&mut self, request: IncomingRequest, transport: &mut Transport) {
+        if !std::mem::replace(&mut self.has_turns, true) {
+            for request in self.requests.unreserved_mut() {
+                request.turn = transport.request_waits(request.from);
+            }
+            self.requests.sort_unreserved_by_key(|request| request.turn);
+        }
+        let turn = transport.request_waits(request.from);
+        let request = IncomingRequest { turn, ..request };
+        self.requests.push_by_key(request, self.producer, |request| request.turn);
     }
 
     /// Makes the completion of a call visible.
@@ -195,8 +222,8 @@ impl Inbox {
         self.completions.len()
     }
 
-    /// Returns the number of further requests that may be accepted.
-    pub(crate) fn room(&mut self, now: Instant) -> usize {
+    /// Returns the number of further requests that may be accepted, and of all that may wait.
+    pub(crate) fn room(&mut self, now: Instant) -> (usize, usize) {
         self.backlog.room(self.requests.len(), now)
     }
 
@@ -234,6 +261,7 @@ impl Inbox {
     /// Notes that the application has received a request. Returns whether receiving, which had
     /// stopped, resumes.
     pub(crate) fn request_taken(&mut self, now: Instant) -> bool {
+        self.has_turns &= self.requests.len() > 0;
         self.backlog.request_taken(self.requests.len(), now)
     }
 
@@ -250,5 +278,56 @@ impl Inbox {
     /// Returns the number of times that receiving has stopped.
     pub(crate) const fn stops(&self) -> u64 {
         self.backlog.stops()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(apus_loom))]
+mod tests {
+    use super::super::message::Origin;
+    use super::*;
+    use apus_proto::Config;
+    use bytes::Bytes;
+
+    fn request(host: u8, number: u64) -> IncomingRequest {
+        IncomingRequest {
+            origin: Origin::Local(0, number),
+            from: ([10, 0, 0, host], 1).into(),
+            payload: Bytes::new(),
+            rpc: None,
+            turn: 0,
+        }
+    }
+
+    /// Takes all requests. Returns their hosts.
+    fn take_all(inbox: &mut Inbox, transport: &mut Transport) -> Vec<u8> {
+        let mut hosts = Vec::new();
+        while let Some(Delivered { message, .. }) = inbox.take_request() {
+            if message.turn > 0 {
+                transport.request_taken(message.from, message.turn);
+            }
+            inbox.request_taken(Instant::ZERO);
+            let std::net::SocketAddr::V4(from) = message.from else { panic!("of IPv4") };
+            hosts.push(from.ip().octets()[3]);
+        }
+        hosts
+    }
+
+    /// CAP-16: a flood of one host delays no other by more than one request.
+    #[test]
+    fn hosts_have_turns_when_many_requests_wait() {
+        let mut transport = Transport::new(Config::default(), 1, 1);
+        let mut inbox = Inbox::new(Backlog::new(Backlog::MAX_QUEUEING));
+        (0..100).for_each(|number| inbox.push_request(request(1, number), &mut transport));
+        inbox.push_request(request(2, 0), &mut transport);
+        inbox.push_request(request(3, 0), &mut transport);
+        inbox.push_request(request(2, 1), &mut transport);
+        let hosts = take_all(&mut inbox, &mut transport);
+        assert_eq!(hosts[..6], [1, 2, 3, 1, 2, 1]);
+        assert_eq!(hosts.len(), 103);
+        // Few requests are served in the order of their arrival.
+        let few = [1, 1, 1, 2, 1];
+        few.iter().for_each(|host| inbox.push_request(request(*host, 0), &mut transport));
+        assert_eq!(take_all(&mut inbox, &mut transport), few);
     }
 }

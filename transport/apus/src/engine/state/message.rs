@@ -13,6 +13,8 @@ pub(crate) struct IncomingRequest {
     pub(crate) payload: Bytes,
     /// `None` if it is not traced.
     pub(crate) rpc: Option<Rpc>,
+    /// Its turn among the requests that wait; 0 if it was not counted, as few waited.
+    pub(crate) turn: u64,
 }
 
 /// A call of the shared kind that has ended.

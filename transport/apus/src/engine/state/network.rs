@@ -61,20 +61,21 @@ impl Network {
         })
     }
 
-    /// Hands the packets of the last receive to the protocol, which may accept `room` requests.
+    /// Hands the packets of the last receive to the protocol, which may accept `room` requests of
+    /// `bound` that may wait.
     /// Returns their bytes.
     pub(crate) fn handle_packets(
         &mut self,
         receive: &mut dyn ReceiveHalf,
         now: Instant,
-        room: usize,
+        (room, bound): (usize, usize),
         observation: &mut Observation,
     ) -> usize {
         let mut bytes = 0;
         self.take_sessions(now);
         let Self { transport, paths, .. } = self;
         let Observation { counters, tracer, .. } = observation;
-        transport.set_request_room(room);
+        transport.share_request_room(room, bound);
         counters.receive_batches += 1;
         receive.drain(&mut |arrival: Arrival<'_>| {
             bytes += arrival.packet.len();

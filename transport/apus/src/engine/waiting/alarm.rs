@@ -5,18 +5,19 @@
 //! before the caller continues: 25 µs of a processor that has just woken itself. Setting a timer
 //! costs a fraction of a microsecond.
 
+use apus_process::Descriptor;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// A timer of the system that one thread sleeps on and others set.
 #[derive(Debug)]
 pub(crate) struct Alarm {
-    timer: OwnedFd,
+    timer: Descriptor,
 }
 
 impl Alarm {
@@ -27,7 +28,8 @@ impl Alarm {
     /// The system grants no descriptor.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        Ok(Self { timer: timerfd_create(TimerfdClockId::Monotonic, flags)? })
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        Ok(Self { timer: Descriptor::new(timer) })
     }
 
     /// Sets it to ring after `after`, or as soon as possible if that is zero. Replaces the previous

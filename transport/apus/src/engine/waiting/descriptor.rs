@@ -4,8 +4,8 @@
 
 #![allow(unsafe_code)]
 
+use apus_process::Descriptor;
 use std::io;
-use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -22,10 +22,11 @@ pub(crate) const ARRIVAL: Interest = Interest::READABLE.add(Interest::ERROR);
 /// # Panics
 ///
 /// Outside of a tokio runtime with IO enabled.
-pub(crate) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(crate) fn readable(fd: Descriptor) -> io::Result<AsyncFd<Descriptor>> {
     // SAFETY: `fd` is open, and owned by the `AsyncFd` from here on, which lends it only behind a
-    // shared reference: no code can close it or put another file under its number, and an `OwnedFd`
-    // always has the same number.
+    // shared reference: no code can close it or put another file under its number, and a
+    // `Descriptor` always has the same number. A child of a fork closes it at once, and then the
+    // runtime's system calls for this number fail in the child or concern no event of the parent.
     let registered = unsafe { AsyncFd::register_with_interest(fd, ARRIVAL) };
     registered.map_err(io::Error::from)
 }

@@ -1,15 +1,16 @@
 //! Wake-up of the leader while it sleeps in the kernel.
 
+use apus_process::Descriptor;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use smallvec::SmallVec;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// An eventfd in addition to the driver's descriptor. It is written only for events that concern a
 /// sleeper: an earlier timer, a thread that waits for the poll role, the end of the endpoint.
 #[derive(Debug)]
 pub(crate) struct Signal {
-    event: OwnedFd,
+    event: Descriptor,
 }
 
 /// Conditions of a sleeper in addition to the signal.
@@ -61,7 +62,7 @@ impl Signal {
     /// The system grants no descriptor.
     pub(crate) fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { event })
+        Ok(Self { event: Descriptor::new(event) })
     }
 
     /// Wakes the sleeper. Can fail only if the counter is full: then the sleeper wakes anyway.

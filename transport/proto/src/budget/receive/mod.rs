@@ -32,18 +32,24 @@ mod room;
 
 pub(crate) use room::ReceiveRoom;
 
-use super::shares::{host_share, long_limit, unscheduled_window};
+use super::unscheduled_window;
 use crate::config::Config;
 use crate::extent::{charge, extent};
 use crate::limits::RESERVE_AT_ONCE;
 use crate::message::{Claim, CompleteMessage, MessageIn, Reservation};
-use crate::peer::{PeerId, Peers};
+use crate::peer::{HostId, PeerId, Peers};
+use crate::quota::{Quota, Ranking, Shortage, Size};
 use crate::time::Instant;
 use apus_wire::Data;
 
 /// The receive budget.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ReceiveBudget {
+    quota: Quota,
+    /// Longest message that counts as short.
+    window: u64,
+    /// Hosts by the bytes reserved for their messages.
+    hosts: Ranking<HostId>,
     /// ROOM-1.
     used: u64,
     assured: Option<Assured>,
@@ -52,15 +58,13 @@ pub(crate) struct ReceiveBudget {
     longest: u64,
     /// Number of long messages that are being received.
     long: u64,
-    /// Whether messages wait for grants because memory has no room.
-    is_short: bool,
+    /// Whether messages wait for grants, or packets were dropped, because memory has no room.
+    shortage: Shortage,
     /// Whether messages wait for grants because memory, their peer or their host has no room.
     is_waited_for: bool,
     /// Whether room was freed since the last grants: in memory, for a host with waiting messages,
     /// or for assuring another message.
     freed: bool,
-    /// When a packet found no room in memory the last time.
-    lacked: Option<Instant>,
 }
 
 /// The message that has the room up to its end.
@@ -102,7 +106,37 @@ impl Beginning {
     }
 }
 
+/// Hosts are compared in units of this many bytes.
+const RANKING_UNIT: u64 = 1 << 16;
+
+impl Claim {
+    /// Which part of the room is for such a message.
+    const fn size(self) -> Size {
+        match self {
+            Self::Short => Size::Short,
+            Self::Long | Self::Assured => Size::Long,
+        }
+    }
+}
+
 impl ReceiveBudget {
+    /// The empty budget of an endpoint with this configuration.
+    pub(crate) fn new(config: &Config) -> Self {
+        let (all, of_host) = (config.max_receive_bytes(), config.max_receive_bytes_per_host());
+        Self {
+            quota: Quota::new(all, of_host, config.max_message()),
+            window: unscheduled_window(config),
+            hosts: Ranking::new(RANKING_UNIT),
+            used: 0,
+            assured: None,
+            longest: 0,
+            long: 0,
+            shortage: Shortage::default(),
+            is_waited_for: false,
+            freed: false,
+        }
+    }
+
     /// Reserves room for a new message from `peer` (CAP-8). A complete one needs none: it goes to
     /// the application at once.
     #[inline(always)]
@@ -117,13 +151,13 @@ impl ReceiveBudget {
         let all = self.committed() + charge(u64::from(message.length));
         let room = if message.arrived != message.length {
             self.begin_long(config, peers, peer, message)
-        } else if all > config.max_receive_bytes() {
+        } else if all > self.quota.most(Size::Short) {
             Err(Lack::Memory)
         } else {
             Ok(Reservation { positions: 0, claim: Claim::Short })
         };
         if room == Err(Lack::Memory) {
-            self.lacked = Some(now);
+            self.shortage.note(now);
         }
         room
     }
@@ -161,14 +195,14 @@ impl ReceiveBudget {
     ) -> Result<Reservation, Lack> {
         let Beginning { length, announced, arrived } = message;
         let whole = u64::from(length);
-        let window = unscheduled_window(config);
+        let window = self.window;
         let (entry, host) = peers.with_host(peer);
         let check = |claim: Claim, bytes: u64| {
-            let share = host_share(config, claim);
             if entry.receive_bytes + bytes > config.max_receive_bytes_per_peer() {
                 return Err(Lack::Peer);
             }
             // One message has room, whatever the limit is.
+            let share = self.quota.most_of_host(claim.size());
             if host.receive_bytes > 0 && host.receive_bytes + bytes > share {
                 return Err(Lack::Host);
             }
@@ -176,11 +210,11 @@ impl ReceiveBudget {
         };
         if whole <= window {
             check(Claim::Short, whole)?;
-            let fits = self.committed() + whole <= config.max_receive_bytes();
+            let fits = self.committed() + whole <= self.quota.most(Size::Short);
             let reservation = Reservation { positions: length, claim: Claim::Short };
             return fits.then_some(reservation).ok_or(Lack::Memory);
         }
-        let limit = long_limit(config);
+        let limit = self.quota.most(Size::Long);
         let claim = match self.assured {
             None if self.committed() + whole <= limit => Claim::Assured,
             _ => Claim::Long,
@@ -193,7 +227,7 @@ impl ReceiveBudget {
         // plenty, a message gets all of it, and returns the part that does not arrive.
         let is_plenty = whole <= RESERVE_AT_ONCE as u64
             && self.used + whole <= limit / 4
-            && host.receive_bytes + whole <= config.max_receive_bytes_per_host() / 4;
+            && host.receive_bytes + whole <= self.quota.most_of_host(Size::Short) / 4;
         if is_plenty && fits(whole) && check(claim, whole).is_ok() {
             return Ok(Reservation { positions: length, claim });
         }
@@ -204,12 +238,12 @@ impl ReceiveBudget {
 
     /// Assures a long message: keeps room up to its end, unless another message is assured or the
     /// room is missing. Returns whether it is assured now.
-    fn assure(&mut self, config: &Config, message: &mut MessageIn) -> bool {
+    fn assure(&mut self, message: &mut MessageIn) -> bool {
         let reservation = message.reservation();
         let left = u64::from(message.extent() - reservation.positions);
         let possible = reservation.claim == Claim::Long
             && self.assured.is_none()
-            && self.committed() + left <= long_limit(config);
+            && self.committed() + left <= self.quota.most(Size::Long);
         if possible {
             let length = u64::from(message.extent());
             self.assured = Some(Assured { length, left });
@@ -284,7 +318,7 @@ impl ReceiveBudget {
         let bytes = charge(kept as u64);
         debug_assert!(self.used >= bytes, "more consumed than received");
         self.used -= bytes;
-        self.freed |= self.is_short;
+        self.freed |= self.shortage.is_waited_for();
     }
 
     /// Bytes reserved for messages that are being received, and retained bytes that wait for the
@@ -301,23 +335,28 @@ impl ReceiveBudget {
     /// Whether a packet found no room in memory in the last `nanos` nanoseconds, or grants find
     /// none.
     pub(crate) fn lacked_room(&self, now: Instant, nanos: u64) -> bool {
-        self.is_short || self.lacked.is_some_and(|at| now.since(at) < nanos)
+        self.shortage.is_felt(now, nanos)
+    }
+
+    /// Whether no host has more reserved than the host of `peer`: room is taken from it first.
+    pub(crate) fn is_largest(&self, peers: &mut Peers, peer: PeerId) -> bool {
+        self.hosts.is_largest(peers.with_host(peer).1.receive_bytes)
     }
 
     /// A message was given up to make room: messages that need room retry, or report the lack
     /// again.
     pub(crate) const fn room_was_made(&mut self) {
-        self.lacked = None;
-        self.is_short = false;
+        self.shortage.is_met();
     }
 
     /// Bytes of memory by which a message with this claim may grow.
-    fn memory_for(&self, config: &Config, claim: Claim) -> u64 {
+    fn memory_for(&self, claim: Claim) -> u64 {
         match claim {
             Claim::Assured => self.assured.map_or(0, |assured| assured.left),
-            Claim::Short => config.max_receive_bytes().saturating_sub(self.committed()),
+            Claim::Short => self.quota.most(Size::Short).saturating_sub(self.committed()),
             Claim::Long => {
-                long_limit(config).saturating_sub(self.committed() + self.keeping_free(0))
+                let kept = self.committed() + self.keeping_free(0);
+                self.quota.most(Size::Long).saturating_sub(kept)
             }
         }
     }
@@ -338,6 +377,7 @@ impl ReceiveBudget {
         let (entry, host) = peers.with_host(peer);
         self.used += bytes;
         entry.receive_bytes += bytes;
+        self.hosts.change(entry.host(), host.receive_bytes, host.receive_bytes + bytes);
         host.receive_bytes += bytes;
     }
 
@@ -345,7 +385,8 @@ impl ReceiveBudget {
         let (entry, host) = peers.with_host(peer);
         self.used -= bytes;
         entry.receive_bytes -= bytes;
+        self.hosts.change(entry.host(), host.receive_bytes, host.receive_bytes - bytes);
         host.receive_bytes -= bytes;
-        self.freed |= self.is_short | std::mem::take(&mut host.is_waited_for);
+        self.freed |= self.shortage.is_waited_for() | std::mem::take(&mut host.is_waited_for);
     }
 }

@@ -4,7 +4,6 @@
 //! A message grows only as far as memory, its peer and its host have room. The invariants are those
 //! of the receive budget.
 
-use super::super::shares::{host_share, unscheduled_window};
 use super::{Lack, ReceiveBudget};
 use crate::config::Config;
 use crate::message::{Claim, MessageIn, Reservation};
@@ -24,7 +23,7 @@ impl ReceiveBudget {
         message: &mut MessageIn,
         positions: u32,
     ) -> Result<(), Lack> {
-        let window = if message.is_stalled() { 0 } else { unscheduled_window(config) as u32 };
+        let window = if message.is_stalled() { 0 } else { self.window as u32 };
         let wanted = positions.saturating_add(window).min(message.granted()).max(positions);
         let mut room = ReceiveRoom { config, peers, budget: self };
         if room.reserve(peer, message, wanted) || room.reserve(peer, message, positions) {
@@ -36,8 +35,8 @@ impl ReceiveBudget {
             return Ok(());
         }
         let Reservation { positions: before, claim } = message.reservation();
-        if u64::from(positions - before) > self.memory_for(config, claim) {
-            self.lacked = Some(now);
+        if u64::from(positions - before) > self.memory_for(claim) {
+            self.shortage.note(now);
         }
         Err(Lack::Memory)
     }
@@ -123,7 +122,7 @@ impl ReceiveRoom<'_> {
     /// Keeps the room up to the end of a long message for it, if no other message has that. Returns
     /// whether it is assured now.
     pub(crate) fn assure(&mut self, message: &mut MessageIn) -> bool {
-        self.budget.assure(self.config, message)
+        self.budget.assure(message)
     }
 
     /// Whether a message is assured.
@@ -136,7 +135,8 @@ impl ReceiveRoom<'_> {
         let freed = self.budget.freed;
         if freed {
             self.budget.is_waited_for = false;
-            (self.budget.freed, self.budget.is_short) = (false, false);
+            self.budget.freed = false;
+            self.budget.shortage.retry();
         }
         freed
     }
@@ -146,8 +146,8 @@ impl ReceiveRoom<'_> {
         let Reservation { positions, claim } = message.reservation();
         let more = self.reach(peer, message, offset).saturating_sub(positions);
         self.budget.is_waited_for = true;
-        if u64::from(more) > self.budget.memory_for(self.config, claim) {
-            self.budget.is_short = true;
+        if u64::from(more) > self.budget.memory_for(claim) {
+            self.budget.shortage.wait();
         } else {
             self.peers.with_host(peer).1.is_waited_for = true;
         }
@@ -156,13 +156,14 @@ impl ReceiveRoom<'_> {
     /// Bytes by which a message from `peer` may grow.
     fn growth(&mut self, peer: PeerId, claim: Claim) -> u64 {
         let config = self.config;
-        let room = self.budget.memory_for(config, claim);
+        let room = self.budget.memory_for(claim);
         if claim == Claim::Assured {
             return room; // ROOM-4
         }
         let (entry, host) = self.peers.with_host(peer);
         let of_peer = config.max_receive_bytes_per_peer().saturating_sub(entry.receive_bytes);
-        let of_host = host_share(config, claim).saturating_sub(host.receive_bytes);
+        let share = self.budget.quota.most_of_host(claim.size());
+        let of_host = share.saturating_sub(host.receive_bytes);
         room.min(of_peer).min(of_host)
     }
 }
@@ -199,7 +200,8 @@ mod tests {
         fn new() -> Self {
             let config = config();
             let peers = Peers::new(&config, 1, Secret::new(1));
-            Self { config, budget: ReceiveBudget::default(), peers, messages: Vec::new() }
+            let budget = ReceiveBudget::new(&config);
+            Self { config, budget, peers, messages: Vec::new() }
         }
 
         fn begin(&mut self, peer: u8, length: u32, announced: u32) -> Result<(), Lack> {

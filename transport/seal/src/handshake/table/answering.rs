@@ -1,7 +1,9 @@
 //! Handshakes that other endpoints start: admits them under load, answers, and installs the keys.
 
 use super::Handshakes;
+use super::host::Host;
 use super::output::{Datagram, SealEvent};
+use super::rates::Admission;
 use super::servers::{CompleteHandshake, Key};
 use crate::association::{Sealer, association};
 use crate::cipher::TAG_LEN;
@@ -25,7 +27,7 @@ impl Handshakes {
     ) {
         // A short HELLO is a server's answer: two servers would answer each other without end if
         // they took answers to unknown handshakes for requests (SEAL-9).
-        if len < PADDED || self.servers.complete.contains_key(&key) {
+        if len < PADDED || self.servers.is_over(&key) {
             return;
         }
         let ready_bytes = self.send_known(key, to);
@@ -61,6 +63,9 @@ impl Handshakes {
     }
 
     /// Admits a handshake that a client starts. Returns whether it proceeds.
+    ///
+    /// Checks run from the cheapest to the most expensive, and what is no start of a handshake
+    /// costs no token.
     fn start_server(
         &mut self,
         now: Duration,
@@ -71,32 +76,36 @@ impl Handshakes {
         let (peer, id) = key;
         let Self { local, servers, output, .. } = self;
         let (ports, limits, negotiator) = (local.ports_to(peer), local.limits, &*local.negotiator);
-        let under_load = servers.in_progress.len() >= limits.cookies_from;
-        let mut is_validated = false;
-        if let Some(cookie) = hello.cookie {
-            is_validated = servers.cookies.check(negotiator, peer, id, now, cookie);
-        }
-        if under_load && !is_validated {
-            let cookie = servers.cookies.make(negotiator, peer, id, now);
-            local.counters.cookies_sent.add(1);
-            output.send(peer, to, vec![retry(ports, id, &cookie)]);
+        if hello.offset > 0 || !negotiator.is_hello(hello.piece) {
+            local.counters.hellos_dropped.add(1);
             return false;
+        }
+        let must_prove = servers.places() >= limits.cookies_from;
+        let cookie = hello.cookie;
+        let is_validated =
+            cookie.is_some_and(|cookie| servers.cookies.check(negotiator, peer, id, now, cookie));
+        match servers.rates.admit(now, Host::of(peer.ip()), is_validated, must_prove) {
+            Admission::Start => {}
+            Admission::AskForCookie => {
+                let cookie = servers.cookies.make(negotiator, peer, id, now);
+                local.counters.cookies_sent.add(1);
+                output.send(peer, to, vec![retry(ports, id, &cookie)]);
+                return false;
+            }
+            Admission::Drop => {
+                local.counters.hellos_dropped.add(1);
+                return false;
+            }
         }
         if let Some(client) = self.clients.get_mut(&peer)
             && !client.is_complete
         {
             client.rest(now);
         }
-        if !self.peers.contains(peer) {
-            if self.peers.len() >= limits.peers {
-                local.counters.hellos_dropped.add(1);
-                output.send(peer, to, vec![failed(ports, id, Failure::Overloaded)]);
-                return false;
-            }
-            if !servers.unknown_peers.take(now) {
-                local.counters.hellos_dropped.add(1);
-                return false;
-            }
+        if !self.peers.has_room_for(peer, limits.peers) {
+            local.counters.hellos_dropped.add(1);
+            output.send(peer, to, vec![failed(ports, id, Failure::Overloaded)]);
+            return false;
         }
         let Ok(negotiation) = negotiator.accept(peer) else {
             local.counters.count_failure(Failure::Internal);
@@ -161,7 +170,7 @@ impl Handshakes {
 
     /// Ends the server's handshake `key` and sends the client the cause.
     fn refuse_as_server(&mut self, key: Key, cause: Failure) {
-        if let Some(server) = self.servers.in_progress.remove(&key) {
+        if let Some(server) = self.servers.fail(key) {
             self.output.send(key.0, server.from, vec![server.flight.failed(cause)]);
         }
         self.failures.fail_server(key.0, cause, FoundBy::Us);

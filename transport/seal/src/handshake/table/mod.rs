@@ -6,6 +6,7 @@
 mod answering;
 mod calling;
 mod failures;
+mod host;
 mod limits;
 mod local_end;
 mod no_key;
@@ -31,7 +32,7 @@ use failures::Failures;
 use local_end::LocalEnd;
 use output::Output;
 use peers::Peers;
-use rates::{NoKeyTimes, UnknownPeerRate};
+use rates::{HandshakeRates, NoKeyTimes};
 use servers::Servers;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -58,9 +59,11 @@ impl Handshakes {
     pub fn new(negotiator: Arc<dyn Negotiator>, port: u16, limits: Limits, now: Duration) -> Self {
         let counters = Arc::<SealCounters>::default();
         let cookies = Cookies::new(&*negotiator, now);
+        let Limits { unproven_per_second, proven_per_second, .. } = limits;
+        let rates = HandshakeRates::new(unproven_per_second, proven_per_second, now);
         Self {
             clients: BTreeMap::new(),
-            servers: Servers::new(cookies, UnknownPeerRate::new(limits.unknown_per_second, now)),
+            servers: Servers::new(cookies, rates),
             peers: Peers::new(now),
             failures: Failures::new(counters.clone(), limits.in_progress),
             no_keys: NoKeyTimes::default(),
@@ -256,7 +259,7 @@ impl Handshakes {
     /// Handles a FAILED packet: the peer ended handshake `id`.
     fn handle_failed(&mut self, now: Duration, peer: SocketAddr, id: u64, code: u32) {
         let cause = Failure::from_code(u8::try_from(code).unwrap_or(0));
-        if self.servers.in_progress.remove(&(peer, id)).is_some() {
+        if self.servers.fail((peer, id)).is_some() {
             self.failures.fail_server(peer, cause, FoundBy::Peer);
         }
         if self.clients.get(&peer).is_some_and(|client| client.flight.id == id)

@@ -1,5 +1,6 @@
 //! Peers with keys: the identity behind each session, and when keys are removed.
 
+use super::host::Host;
 use super::output::{Established, Output, SealEvent};
 use crate::association::{Opener, Phases, Sealer};
 use crate::counters::SealCounters;
@@ -16,6 +17,10 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1_800);
 /// Time from the start of a handshake for which packets of the previous association may still be in
 /// flight (SEAL-16).
 const LATE: Duration = Duration::from_millis(200);
+
+/// Hosts that can have as many peers as one host may have. Chosen by us: an eighth of 65,536 peers
+/// is more processes than a host runs.
+const HOSTS: usize = 8;
 
 /// A peer with keys.
 #[derive(Debug)]
@@ -37,21 +42,27 @@ pub(super) struct Peer {
 #[derive(Debug)]
 pub(super) struct Peers {
     by_address: BTreeMap<SocketAddr, Peer>,
+    /// Number of peers of each host.
+    by_host: BTreeMap<Host, usize>,
     /// When idle peers were last removed.
     swept: Duration,
 }
 
 impl Peers {
     pub(super) const fn new(now: Duration) -> Self {
-        Self { by_address: BTreeMap::new(), swept: now }
+        Self { by_address: BTreeMap::new(), by_host: BTreeMap::new(), swept: now }
     }
 
     pub(super) fn len(&self) -> usize {
         self.by_address.len()
     }
 
-    pub(super) fn contains(&self, peer: SocketAddr) -> bool {
+    /// Returns whether `peer` may have keys: it has some, or there are fewer than `limit` peers,
+    /// and fewer than an eighth of that of its host. One host cannot keep others out.
+    pub(super) fn has_room_for(&self, peer: SocketAddr, limit: usize) -> bool {
+        let of_host = self.by_host.get(&Host::of(peer.ip())).copied().unwrap_or(0);
         self.by_address.contains_key(&peer)
+            || (self.by_address.len() < limit && of_host < (limit / HOSTS).max(1))
     }
 
     pub(super) fn get(&self, peer: SocketAddr) -> Option<&Peer> {
@@ -102,7 +113,7 @@ impl Peers {
         (sealer, opener): (Sealer, Opener),
         output: &mut Output,
     ) {
-        let before = self.by_address.remove(&peer).map(|known| (known.session, known.identity));
+        let before = self.remove(peer).map(|known| (known.session, known.identity));
         let entry = Peer {
             session: sealer.session(),
             identity: Arc::new(identity),
@@ -113,13 +124,20 @@ impl Peers {
             no_key_accepted: None,
         };
         self.by_address.insert(peer, entry);
+        *self.by_host.entry(Host::of(peer.ip())).or_default() += 1;
         let established = Established { peer, sealer, opener };
         output.events.push_back(SealEvent::Established(Box::new(established)));
     }
 
+    fn remove(&mut self, peer: SocketAddr) -> Option<Peer> {
+        let known = self.by_address.remove(&peer)?;
+        count_down(&mut self.by_host, peer);
+        Some(known)
+    }
+
     /// Removes the peer's keys, if it has any.
     pub(super) fn forget(&mut self, peer: SocketAddr, output: &mut Output) {
-        if let Some(known) = self.by_address.remove(&peer) {
+        if let Some(known) = self.remove(peer) {
             output.report_removed(peer, known.session);
         }
     }
@@ -132,9 +150,11 @@ impl Peers {
         output: &mut Output,
     ) -> usize {
         let before = self.by_address.len();
+        let by_host = &mut self.by_host;
         self.by_address.retain(|address, peer| {
             let is_admitted = negotiator.recheck(&peer.identity, *address).is_ok();
             if !is_admitted {
+                count_down(by_host, *address);
                 output.report_removed(*address, peer.session);
                 counters.peers_revoked.add(1);
             }
@@ -155,14 +175,27 @@ impl Peers {
             return false;
         }
         self.swept = now;
+        let by_host = &mut self.by_host;
         self.by_address.retain(|address, peer| {
             let was_idle = std::mem::replace(&mut peer.is_idle, !peer.phases.take_used());
             let keeps = !(was_idle && peer.is_idle);
             if !keeps {
+                count_down(by_host, *address);
                 output.report_removed(*address, peer.session);
             }
             keeps
         });
         true
+    }
+}
+
+/// Counts a peer less for its host.
+fn count_down(by_host: &mut BTreeMap<Host, usize>, peer: SocketAddr) {
+    let host = Host::of(peer.ip());
+    if let Some(count) = by_host.get_mut(&host) {
+        *count -= 1;
+        if *count == 0 {
+            by_host.remove(&host);
+        }
     }
 }

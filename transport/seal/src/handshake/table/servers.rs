@@ -2,8 +2,8 @@
 
 use super::super::cookie::Cookies;
 use super::super::server::ServerHandshake;
-use super::rates::UnknownPeerRate;
-use std::collections::{BTreeMap, VecDeque};
+use super::rates::HandshakeRates;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -22,29 +22,52 @@ pub(super) struct CompleteHandshake {
 pub(super) struct Servers {
     pub(super) in_progress: BTreeMap<Key, ServerHandshake>,
     pub(super) complete: BTreeMap<Key, CompleteHandshake>,
-    /// When entries of both maps are dropped, the first one first.
+    /// Handshakes that failed. Their places stay taken until their time is over: otherwise FAILED,
+    /// which anyone can send, would make room for the next one.
+    failed: BTreeSet<Key>,
+    /// When the entries are dropped, the first one first.
     ends: VecDeque<(Duration, Key)>,
     pub(super) cookies: Cookies,
-    pub(super) unknown_peers: UnknownPeerRate,
+    pub(super) rates: HandshakeRates,
 }
 
 impl Servers {
-    pub(super) fn new(cookies: Cookies, unknown_peers: UnknownPeerRate) -> Self {
+    pub(super) const fn new(cookies: Cookies, rates: HandshakeRates) -> Self {
         Self {
             in_progress: BTreeMap::new(),
             complete: BTreeMap::new(),
+            failed: BTreeSet::new(),
             ends: VecDeque::new(),
             cookies,
-            unknown_peers,
+            rates,
         }
     }
 
-    /// Adds a handshake; drops the oldest ones if there are `limit` in progress.
+    /// Returns the number of handshakes in progress, together with those that failed within their
+    /// time.
+    pub(super) fn places(&self) -> usize {
+        self.in_progress.len() + self.failed.len()
+    }
+
+    /// Returns whether this handshake is over, and its time is not.
+    pub(super) fn is_over(&self, key: &Key) -> bool {
+        self.complete.contains_key(key) || self.failed.contains(key)
+    }
+
+    /// Ends a handshake that failed. Returns it if it was in progress.
+    pub(super) fn fail(&mut self, key: Key) -> Option<ServerHandshake> {
+        let server = self.in_progress.remove(&key)?;
+        self.failed.insert(key);
+        Some(server)
+    }
+
+    /// Adds a handshake; drops the oldest ones if `limit` places are taken.
     pub(super) fn insert(&mut self, key: Key, server: ServerHandshake, limit: usize) {
-        while self.in_progress.len() >= limit
+        while self.places() >= limit
             && let Some((_, oldest)) = self.ends.pop_front()
         {
             self.complete.remove(&oldest);
+            self.failed.remove(&oldest);
             self.in_progress.remove(&oldest);
         }
         self.ends.push_back((server.ends, key));
@@ -70,6 +93,7 @@ impl Servers {
         {
             self.ends.pop_front();
             self.complete.remove(&key);
+            self.failed.remove(&key);
             incomplete += usize::from(self.in_progress.remove(&key).is_some());
         }
         incomplete

@@ -16,12 +16,13 @@ impl LocalContext<'_> {
     /// Handles arrivals from shared memory. Returns whether packets must leave over the network.
     #[must_use]
     pub(crate) fn handle(&mut self, arrivals: &mut Arrivals) -> bool {
-        let mut room = self.delivery.inbox.room(self.time.now());
+        let (mut room, bound) = self.delivery.inbox.room(self.time.now());
+        self.delivery.network.transport_mut().share_request_room(room, bound);
         let mut must_transmit = false;
         arrivals.drain(|pair, event| match event {
             PollEvent::Event(PairEvent::Request { id, payload }) => {
                 let accepted = self.accept_request(pair, id, payload, room);
-                room -= usize::from(accepted);
+                room = room.saturating_sub(usize::from(accepted));
             }
             PollEvent::Event(PairEvent::Response { id, payload }) => {
                 must_transmit |= self.end_call(pair.number(), id, Ok(payload));
@@ -67,9 +68,12 @@ impl LocalContext<'_> {
     /// Accepts a request, or refuses it if there is no room. Returns whether it was accepted.
     fn accept_request(&mut self, pair: &Arc<Pair>, id: u64, payload: Bytes, room: usize) -> bool {
         let limit = self.delivery.network.transport().config().max_server_rpcs();
-        let counters = &mut self.delivery.observation.counters;
         // Only an endpoint that serves has a name that clients can connect to.
-        if room == 0 || self.local.served.open() >= limit {
+        let from = self.local.path.address_of(pair);
+        let transport = self.delivery.network.transport_mut();
+        let has_room = room > 0 || transport.accepts_beyond_bound(from);
+        let counters = &mut self.delivery.observation.counters;
+        if !has_room || self.local.served.open() >= limit {
             counters.local_refusals += 1;
             // Fails if the pair has ended: then no client waits.
             let _ = pair.refuse(id, Refusal::Overloaded);
@@ -79,10 +83,10 @@ impl LocalContext<'_> {
         counters.local_requests += 1;
         self.delivery.network.transport_mut().charge_external_payload(payload.len());
         self.local.clients.note(pair);
-        let from = self.local.path.address_of(pair);
         let origin = Origin::Local(pair.number(), id);
         let rpc = self.delivery.observation.tracer.local_request_received(id, from, payload.len());
-        self.delivery.inbox.push_request(IncomingRequest { origin, from, payload, rpc });
+        let request = IncomingRequest { origin, from, payload, rpc, turn: 0 };
+        self.delivery.push_request(request);
         true
     }
 

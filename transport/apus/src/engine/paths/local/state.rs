@@ -7,7 +7,7 @@ use super::path::{ConnectStart, Path};
 use super::routes::Routes;
 use super::served_requests::ServedRequests;
 use crate::engine::state::{Calls, Key};
-use apus_local::Pair;
+use apus_local::{Credentials, Pair};
 use apus_proto::Instant;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,6 +46,11 @@ impl LocalState {
     /// Returns the time of the next work that needs no arrival.
     pub(crate) fn next_due(&self) -> Instant {
         self.outstanding.next_deadline().min(self.drain_check_at.unwrap_or(Instant::NEVER))
+    }
+
+    /// Returns the credentials of the client of a pair; `None` if the pair has ended.
+    pub(crate) fn credentials(&mut self, pair: u64) -> Option<Credentials> {
+        self.clients.get(pair).map(|pair| pair.peer().credentials)
     }
 
     /// Sets the deadline of a call that had none. Has no effect if the call has ended.

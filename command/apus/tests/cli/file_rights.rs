@@ -1,0 +1,66 @@
+//! Rights of other hosts at `apus fs serve`, with namespaces as hosts.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::file_links::Folders;
+use crate::hosts::Hosts;
+
+const NOBODY: u32 = 65_534;
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// FSRUN-8: root of another host is nobody here, unless the export trusts it.
+#[test]
+fn root_of_another_host_is_nobody() {
+    if !Path::new("/dev/fuse").exists() || !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root mounts without the package fuse3");
+        return;
+    }
+    let Some(hosts) = Hosts::up() else { return };
+    let program = env!("CARGO_BIN_EXE_apus");
+    let address = "10.77.0.1:4000";
+    for (options, is_root) in [("", false), ("--trust-root", true)] {
+        let folders = Folders::new();
+        let (served, here) = (folders.path("served"), folders.path("here"));
+        fs::write(served.join("secret"), "of root").unwrap();
+        set_mode(&served.join("secret"), 0o600);
+        fs::create_dir(served.join("open")).unwrap();
+        set_mode(&served.join("open"), 0o1777);
+        let words = format!("{program} fs serve {} --listen {address}", served.display());
+        let mut server = hosts
+            .command(0, &format!("{words} --trust 10.77.0.0/24 {options}"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, format!("listening on {address}\n"));
+        let words = format!("{program} fs mount {address} {} --daemon", here.display());
+        assert!(hosts.command(1, &words).status().unwrap().success());
+
+        let read = fs::read(here.join("secret"));
+        assert_eq!(read.is_ok(), is_root, "{read:?}");
+        assert_eq!(fs::write(here.join("planted"), "").is_ok(), is_root);
+        fs::write(here.join("open/program"), "#!/bin/sh\n").unwrap();
+        set_mode(&here.join("open/program"), 0o4755);
+        let words = format!("{program} fs umount {}", here.display());
+        assert!(hosts.command(1, &words).status().unwrap().success());
+
+        let made = fs::metadata(served.join("open/program")).unwrap();
+        let expected = if is_root { (0, 0o4755) } else { (NOBODY, 0o755) };
+        assert_eq!((made.uid(), made.mode() & 0o7777), expected);
+        assert_eq!(served.join("planted").exists(), is_root);
+        for entry in fs::read_dir(served.join("open")).unwrap() {
+            assert!(!entry.unwrap().file_type().unwrap().is_block_device());
+        }
+        drop(folders);
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
+}
