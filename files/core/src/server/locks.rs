@@ -65,7 +65,7 @@ pub(super) struct Locks {
     waiting: BTreeMap<u64, Waiting>,
     /// Requests whose obstacle has gone.
     ready: BTreeSet<u64>,
-    /// The same requests by owner and file.
+    /// All waiting requests by owner and file.
     requests: BTreeMap<(Holder, Ino), BTreeSet<u64>>,
     /// Files in which a session has locks, or had some.
     touched: BTreeSet<(u64, Ino)>,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::rights::access::{EXECUTE, READ, WRITE};
-use crate::rights::{NOBODY, Ownership, Rights, User};
+use crate::rights::{OVERFLOW_ID, Ownership, Rights, User};
 use crate::store::Store;
 use crate::wire::{
     Attributes, Errno, Handle, Ino, LeaseKind, NewNode, NodeKind, Record, SetAttributes,
@@ -35,7 +35,7 @@ impl<S: Store> Access<S> {
     pub(super) fn rights(&self, session: u64) -> Rights {
         let rights = self.sessions.get(session).map(|session| session.rights.clone());
         // Nothing asks for a session that has ended; if something did, it would get little.
-        rights.unwrap_or_else(|| Rights::User(Arc::new(User::alone(NOBODY))))
+        rights.unwrap_or_else(|| Rights::User(Arc::new(User::alone(OVERFLOW_ID))))
     }
 
     /// Checks that a session may access a node in all of the wanted kinds.
@@ -289,5 +289,5 @@ fn has_set_ids(state: State) -> bool {
 }
 
 fn squashed(id: u32) -> u32 {
-    if id == 0 { NOBODY } else { id }
+    if id == 0 { OVERFLOW_ID } else { id }
 }
