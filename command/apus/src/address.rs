@@ -1,7 +1,8 @@
 //! Addresses: `HOST:PORT` arguments, checked before a command starts its work.
 
+use apus::address::AddressError;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 
 /// `HOST:PORT`, where the host is a name or an IP address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,18 +48,17 @@ impl Address {
     ///
     /// The name cannot be resolved.
     pub(crate) fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
-        let found: Vec<SocketAddr> = self.text.to_socket_addrs()?.collect();
-        if found.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
-        }
-        Ok(found)
+        apus::address::resolve(&self.text)
     }
 }
 
 /// Returns the port of `HOST:PORT`.
 fn port(text: &str) -> Result<u16, String> {
-    if let Ok(address) = text.parse::<SocketAddr>() {
-        return Ok(address.port());
+    match apus::address::parse(text) {
+        Ok(address) => return Ok(address.port()),
+        // It may be a name.
+        Err(AddressError::NotAnAddress(_)) => {}
+        Err(error) => return Err(error.to_string()),
     }
     let Some((host, port)) = text.rsplit_once(':') else {
         return Err("the port is missing".to_owned());
@@ -98,6 +98,9 @@ mod tests {
             ("localhost:65536", "not a port"),
             ("localhost:-1", "not a port"),
             ("127.0.0.1:0", "port 0"),
+            ("[fe80::1]:4000", "needs %interface"),
+            ("[fe80::1%nosuch]:4000", "no interface \"nosuch\""),
+            ("fe80::1%lo:4000", "brackets"),
         ] {
             let error = Address::parse_remote(wrong).unwrap_err();
             assert!(error.contains(problem) && error.contains("try `"), "{wrong}: {error}");
@@ -108,5 +111,10 @@ mod tests {
     fn ip_addresses_resolve_to_themselves() {
         let address = Address::parse_remote("[::1]:4000").unwrap();
         assert_eq!(address.resolve().unwrap(), ["[::1]:4000".parse().unwrap()]);
+        let address = Address::parse_local("[fe80::1%lo]:4000").unwrap();
+        assert_eq!(
+            address.resolve().unwrap(),
+            [apus::address::parse("[fe80::1%lo]:4000").unwrap()]
+        );
     }
 }

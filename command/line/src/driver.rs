@@ -1,5 +1,6 @@
 //! Drivers: the choice between UDP and raw IP, and its consequences for endpoints and messages.
 
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use apus::{BindError, EndpointBuilder, RawConfig, RawOpenError};
@@ -65,13 +66,14 @@ impl Driver {
     }
 }
 
-/// Returns the failure of opening an endpoint. `advice` is added unless the error itself contains a
-/// remedy.
+/// Returns the failure of opening an endpoint. `advice` is for a port that is in use.
 pub fn bind_failure(error: &BindError, advice: &str) -> Failure {
-    match error {
-        BindError::OpenRaw(RawOpenError::NotPermitted { .. }) => Failure::Work(error.to_string()),
-        _ => Failure::Work(format!("{error}\n{advice}")),
-    }
+    let is_in_use = match error {
+        BindError::Open(error) => error.source.kind() == ErrorKind::AddrInUse,
+        BindError::OpenRaw(error) => matches!(error, RawOpenError::PortInUse { .. }),
+        _ => false,
+    };
+    Failure::Work(if is_in_use { format!("{error}\n{advice}") } else { error.to_string() })
 }
 
 #[cfg(test)]

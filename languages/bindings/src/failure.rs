@@ -76,6 +76,7 @@ impl From<CommandError> for Failure {
             CommandError::TooLarge { .. } => Status::MessageTooLarge,
             CommandError::ShutDown => Status::Closed,
             CommandError::UnknownRpc => Status::ClientGone,
+            CommandError::NoHost | CommandError::NeedsInterface => Status::AddressUnresolved,
             _ if error.is_back_pressure() => Status::NoRoom,
             _ => Status::Other,
         };
@@ -99,6 +100,11 @@ impl From<CallError> for Failure {
             CallError::Failed(error) => error.into(),
             CallError::Rejected(error) => error.into(),
             CallError::Closed(closed) => closed.into(),
+            CallError::Interrupted { .. } => Self {
+                status: Status::DriverFailed,
+                execution: error.execution(),
+                text: error.to_string(),
+            },
             other => Self {
                 status: Status::Other,
                 execution: other.execution(),

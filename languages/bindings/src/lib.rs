@@ -27,6 +27,7 @@ mod polled;
 mod request;
 mod status;
 
+pub use apus::address::{AddressError, parse as parse_address, resolve};
 pub use endpoint::{Endpoint, EndpointOptions};
 pub use failure::Failure;
 pub use patience::{INTERVAL, Patience};

@@ -4,7 +4,7 @@ use crate::boundary::{check_result, invalid, reference, run, text};
 use crate::error::{ErrorC, copy_text};
 use apus_bindings::{Failure, Status};
 use std::ffi::c_char;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// The address of an endpoint. A plain value that may be copied and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl Address {
     }
 }
 
-/// Resolves an address such as `10.0.0.7:4000`, `[fd00::7]:4000` or `inventory:4000`. Looking up a
-/// name may take seconds: resolve it once, not before each call.
+/// Resolves an address such as `10.0.0.7:4000`, `[fd00::7]:4000`, `[fe80::7%eth0]:4000` or
+/// `inventory:4000`. Looking up a name may take seconds: resolve it once, not before each call.
 ///
 /// # Safety
 ///
@@ -79,8 +79,8 @@ fn resolve(name: &str) -> Result<SocketAddr, Failure> {
     let failed = |problem: String| {
         Failure::new(Status::AddressUnresolved, format!("resolve \"{name}\": {problem}"))
     };
-    let mut addresses = name.to_socket_addrs().map_err(|error| failed(error.to_string()))?;
-    addresses.next().ok_or_else(|| failed("the name has no address".to_owned()))
+    let addresses = apus_bindings::resolve(name).map_err(|error| failed(error.to_string()))?;
+    addresses.first().copied().ok_or_else(|| failed("the name has no address".to_owned()))
 }
 
 /// Writes an address as 0-terminated text, such as "10.0.0.7:4000". 64 bytes are always enough.

@@ -31,7 +31,8 @@ class Address:
     def __hash__(self) -> int: ...
 
 def resolve(address: str) -> Address:
-    """Resolves an address such as `inventory:4000`. Raises `AddressError`."""
+    """Resolves an address such as `inventory:4000`, or `[fe80::7%eth0]:4000` with the interface of a
+    link-local address. Raises `AddressError`."""
 
 @final
 class Message:

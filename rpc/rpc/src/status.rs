@@ -167,10 +167,14 @@ impl From<CallError> for Status {
     fn from(error: CallError) -> Self {
         let code = match &error {
             CallError::Failed(failed) => code_of(failed.kind, failed.execution),
-            CallError::Rejected(CommandError::TooLarge { .. } | CommandError::EmptyMessage) => {
-                Code::InvalidArgument
-            }
+            CallError::Rejected(
+                CommandError::TooLarge { .. }
+                | CommandError::EmptyMessage
+                | CommandError::NoHost
+                | CommandError::NeedsInterface,
+            ) => Code::InvalidArgument,
             CallError::Rejected(_) => Code::ResourceExhausted,
+            CallError::Interrupted { execution, .. } => code_of(FailureKind::ShutDown, *execution),
             // In a child of a fork no other attempt would succeed.
             CallError::Closed(Closed::Forked(_)) => Code::FailedPrecondition,
             _ => Code::Unavailable,

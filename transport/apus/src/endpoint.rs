@@ -157,7 +157,7 @@ impl Endpoint {
         match ended {
             Some(response) => {
                 drop(core);
-                response.into_result().map_err(CallError::Failed)
+                shard.result_of(response)
             }
             None => Err(core.closed_error().into()),
         }

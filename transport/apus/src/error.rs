@@ -1,5 +1,6 @@
 //! Errors of endpoints, calls and replies.
 
+use crate::refusal::remedy;
 use apus_process::ForeignProcess;
 use apus_proto::{CommandError, ConfigError, Execution, FailureKind, RpcError};
 use std::io;
@@ -54,6 +55,15 @@ pub enum CallError {
     /// The endpoint is closed. The request was not sent.
     #[error(transparent)]
     Closed(#[from] Closed),
+    /// The failure of the driver has closed the endpoint during the call.
+    #[error("{why}; {execution}")]
+    Interrupted {
+        /// Why the endpoint is closed.
+        #[source]
+        why: Closed,
+        /// Whether the request may have been executed.
+        execution: Execution,
+    },
 }
 
 impl From<ForeignProcess> for CallError {
@@ -74,6 +84,7 @@ impl CallError {
     pub const fn execution(&self) -> Execution {
         match self {
             Self::Failed(error) => error.execution,
+            Self::Interrupted { execution, .. } => *execution,
             Self::Rejected(_) | Self::Closed(_) => Execution::NotExecuted,
         }
     }
@@ -141,14 +152,14 @@ pub enum BindError {
         source: io::Error,
     },
     /// The UDP socket could not be opened.
-    #[error(transparent)]
+    #[error("{0}{remedy}", remedy = remedy(&.0.source))]
     Open(#[from] apus_socket::OpenError),
     /// The raw IP socket could not be opened, for example because the capability is missing or the
     /// port is in use.
     #[error(transparent)]
     OpenRaw(#[from] apus_socket::RawOpenError),
     /// The system refused a thread, a descriptor or a random seed.
-    #[error("start the engine of {address}: {source}")]
+    #[error("start the engine of {address}: {source}{remedy}", remedy = remedy(source))]
     Start {
         /// The endpoint's address.
         address: SocketAddr,

@@ -57,7 +57,7 @@ impl Endpoint {
             let (again, ended) = shard.wait_for(core, &EndOf(call.key), until);
             if let Some(response) = ended {
                 drop(again);
-                return response.into_result().map_err(CallError::Failed);
+                return shard.result_of(response);
             }
             if again.is_closed() {
                 return Err(again.closed_error().into());

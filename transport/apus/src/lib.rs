@@ -83,9 +83,11 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+pub mod address;
 mod arrival;
 mod builder;
 mod call;
+mod client_watch;
 mod cork;
 mod endpoint;
 mod engine;
@@ -107,6 +109,7 @@ mod metrics;
 pub mod overload;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
+mod refusal;
 mod request;
 pub mod security;
 #[cfg(feature = "toml")]
@@ -129,6 +132,7 @@ pub use arrival::Arrival;
 pub use builder::{EndpointBuilder, Engine, ParseEngineError, ParseShardsError, Shards};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion, OutgoingCall};
+pub use client_watch::ClientWatch;
 pub use cork::Cork;
 pub use endpoint::Endpoint;
 pub use engine::waiting::{ParsePollModeError, PollMode};

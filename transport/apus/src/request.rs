@@ -1,5 +1,6 @@
 //! A request at a server, and the right to reply to it.
 
+use crate::client_watch::ClientWatch;
 use crate::engine::core::finish;
 use crate::engine::poll::Room;
 use crate::engine::shard::Shard;
@@ -83,6 +84,45 @@ impl Request {
         shard.owner().check().ok()?;
         let session = shard.lock().transport().session_of_request(*rpc)?;
         shard.sealing().identity(self.from, session)
+    }
+
+    /// Watches the client from now on: the result tells when it does not wait for the reply any
+    /// more, because it has cancelled the call, its deadline has passed, its process has ended, or
+    /// its host does not answer. For work that takes long: a client of this host is known to have
+    /// ended at once; one over the network is asked now and then, and is gone after seconds without
+    /// an answer. In the kernel profile only cancellations are known.
+    ///
+    /// ```no_run
+    /// # fn step() -> Option<u64> { None }
+    /// # fn serve(request: apus::Request) -> Result<(), apus::ReplyError> {
+    /// let client = request.watch_client();
+    /// while let Some(_) = step() {
+    ///     if client.is_gone() {
+    ///         return Ok(());
+    ///     }
+    /// }
+    /// request.reply("done")
+    /// # }
+    /// ```
+    pub fn watch_client(&self) -> ClientWatch {
+        let PendingReply { shard, origin, .. } = &self.pending;
+        if shard.owner().is_current() {
+            ClientWatch::new(shard.lock().watch_client(*origin))
+        } else {
+            ClientWatch::gone()
+        }
+    }
+
+    /// Watches the client's process, if the request arrived through shared memory: the result tells
+    /// when the process has ended, also after the reply. `None` over the network, where processes
+    /// are not known.
+    #[must_use]
+    pub fn watch_process(&self) -> Option<ClientWatch> {
+        let pair = self.pending.client()?;
+        if !self.pending.shard.owner().is_current() {
+            return Some(ClientWatch::gone());
+        }
+        Some(ClientWatch::new(self.pending.shard.lock().watch_pair(pair)))
     }
 
     /// Returns the process that has sent the request, as the kernel named it when the process

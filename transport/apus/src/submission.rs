@@ -7,6 +7,7 @@
 //! it. A failed call ends the batch (no room, closed); a failed reply does not, since only its
 //! client has gone.
 
+use crate::address::destination;
 use crate::call::{CallId, CallOptions, OutgoingCall};
 use crate::engine::core::{Core, Deadline, NewCall, finish};
 use crate::engine::shard::Locked;
@@ -57,7 +58,8 @@ impl Submit for Single {
         options: CallOptions,
         called: u64,
     ) -> Result<CallId, CallError> {
-        let (to, payload, cookie) = (self.to, &mut self.payload, self.shared);
+        let to = destination(self.to).map_err(CallError::Rejected)?;
+        let (payload, cookie) = (&mut self.payload, self.shared);
         let CallOptions { deadline, idempotent, .. } = options;
         let key =
             core.call(NewCall { to, payload, deadline, idempotent, cookie, called }, &mut None)?;
@@ -89,13 +91,20 @@ impl Submit for &mut Vec<OutgoingCall> {
             && let Some(first) = left.peek()
         {
             let server = first.to;
+            let to = match destination(server) {
+                Ok(to) => to,
+                Err(error) => {
+                    result = Err(CallError::Rejected(error));
+                    break;
+                }
+            };
             // Calls to a peer of this host leave in one batch of the pair.
-            let pair = core.pair_to(server);
+            let pair = core.pair_to(to);
             let mut batch = pair.as_deref().and_then(|pair| pair.batch().ok());
-            while let Some(OutgoingCall { to, request, cookie }) =
+            while let Some(OutgoingCall { request, cookie, .. }) =
                 left.next_if(|it| it.to == server)
             {
-                let (to, payload, cookie) = (*to, request, Some(*cookie));
+                let (payload, cookie) = (request, Some(*cookie));
                 let new = NewCall { to, payload, deadline, idempotent, cookie, called };
                 if let Err(error) = core.call(new, &mut batch) {
                     result = Err(error);

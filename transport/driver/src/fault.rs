@@ -231,6 +231,10 @@ impl ReceiveHalf for FaultyReceive {
     fn reports(&mut self, sink: &mut dyn FnMut(NetworkReport<'_>)) {
         self.inner.reports(sink);
     }
+
+    fn take_warning(&mut self) -> Option<String> {
+        self.inner.take_warning()
+    }
 }
 
 impl AsFd for FaultyReceive {

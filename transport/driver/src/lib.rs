@@ -55,6 +55,7 @@ pub mod pcap;
 mod report;
 #[cfg(feature = "seal")]
 pub mod seal;
+mod session;
 
 pub use arrival::{Arrival, Ecn};
 pub use bulk::{BulkDelay, BulkSource};
@@ -63,6 +64,7 @@ pub use capabilities::Capabilities;
 pub use packet::{BurstPacket, BurstPackets, PacketPieces};
 pub use paths::Paths;
 pub use report::{NetworkError, NetworkReport};
+pub use session::{PeerLife, Session};
 
 use std::io;
 use std::net::SocketAddr;
@@ -161,10 +163,10 @@ pub trait TransmitHalf: Send {
     /// Runs the timers that are due. The caller flushes afterwards.
     fn handle_timeout(&mut self) {}
 
-    /// Returns a peer and the new session that the driver has agreed on with it. The caller passes
-    /// it to the protocol before it drains the packets of the last receive. The default, `None`, is
-    /// for drivers without sessions.
-    fn poll_session(&mut self) -> Option<(SocketAddr, u64)> {
+    /// Returns a new session that the driver has agreed on with a peer. The caller passes it to the
+    /// protocol before it drains the packets of the last receive. The default, `None`, is for
+    /// drivers without sessions.
+    fn poll_session(&mut self) -> Option<Session> {
         None
     }
 }
@@ -207,4 +209,10 @@ pub trait ReceiveHalf: Send + AsFd {
 
     /// Passes each report since the last call to `sink`. Cheap if there is none.
     fn reports(&mut self, sink: &mut dyn FnMut(NetworkReport<'_>));
+
+    /// Returns a sentence for the user about something that the system refuses and the driver has
+    /// replaced, once. The default, `None`, is for drivers without such replacements.
+    fn take_warning(&mut self) -> Option<String> {
+        None
+    }
 }

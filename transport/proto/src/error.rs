@@ -211,6 +211,12 @@ pub enum CommandError {
     /// The RPC has ended. For a reply: the client disappeared or cancelled the call.
     #[error("the RPC has ended")]
     UnknownRpc,
+    /// The destination is a multicast or a broadcast address.
+    #[error("the destination is no address of a host")]
+    NoHost,
+    /// The destination is a link-local address without an interface.
+    #[error("a link-local address needs %interface, such as [fe80::1%eth0]:4000")]
+    NeedsInterface,
     /// The command makes no sense for the RPC, such as a second reply.
     #[error("not possible in the RPC's state")]
     WrongState,

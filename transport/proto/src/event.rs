@@ -45,6 +45,13 @@ pub enum Event {
         /// Why, and whether the request may have been executed.
         error: RpcError,
     },
+    /// A request that the application has, and whose client it watches
+    /// ([`crate::Transport::watch_client`]), has ended: its client has gone, or has cancelled the
+    /// call.
+    ClientGone {
+        /// The request; it has ended.
+        rpc: RpcKey,
+    },
     /// A peer has become known: its packet limit is set with
     /// [`crate::Transport::set_packet_limit`]. Until then packets to it are of a safe size.
     NewPeer(Address),

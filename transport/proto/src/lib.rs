@@ -70,8 +70,8 @@
 //! 3. **Outputs:** [`Transport::poll_transmit`], [`Transport::poll_event`],
 //!    [`Transport::next_timeout`].
 //! 4. **Housekeeping:** [`Transport::payload_consumed`], [`Transport::set_payload_prefix`],
-//!    [`Transport::set_packet_limit`], [`Transport::set_link_rate`], [`Transport::set_serving`],
-//!    [`Transport::shut_down`], [`Transport::freeze_peers`], [`Transport::observe_neighbours`],
+//!    [`Transport::set_birth`], [`Transport::set_packet_limit`], [`Transport::set_link_rate`],
+//!    [`Transport::set_serving`], [`Transport::shut_down`], [`Transport::freeze_peers`], [`Transport::observe_neighbours`],
 //!    [`Transport::observe_lengths`].
 //! 5. **Introspection:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`]; single
 //!    RPCs with [`Transport::set_probe_filter`] and [`Transport::poll_probe`] ([`probe`]).
@@ -107,6 +107,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allowed;
 mod budget;
 mod config;
 mod datagram;
@@ -158,7 +159,8 @@ pub use rpc::RpcKey;
 pub use time::Instant;
 pub use timer::TimeoutReason;
 pub use transport::{
-    Call, MessageProgress, RpcInfo, RpcState, SenderInfo, Senders, Transport, Unreachable,
+    Call, MessageProgress, RpcInfo, RpcState, SenderInfo, Senders, StatedLife, Transport,
+    Unreachable,
 };
 pub use tx::Transmit;
 pub use unread_bounds::UnreadBounds;

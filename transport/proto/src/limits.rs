@@ -51,9 +51,9 @@ pub(crate) const SESSIONS_PER_SEARCH: usize = 16;
 /// 1500 bytes less IPv6 (40), UDP (8) and DATA headers.
 pub(crate) const DEFAULT_PACKET_BYTES: usize = 1_500 - 40 - 8;
 
-/// Smallest packet (header and payload) that a path must carry: IPv6's minimum MTU less its headers
-/// (RFC 8200 section 5).
-pub(crate) const MIN_PACKET_BYTES: usize = 1_280 - 40 - 8;
+/// Smallest packet (header and payload) that a path must carry: IPv6's minimum MTU (RFC 8200
+/// section 5) less the headers of IPv6 (40) and UDP (8), and the tag of a sealed packet (16).
+pub(crate) const MIN_PACKET_BYTES: usize = 1_280 - 40 - 8 - 16;
 
 /// Packets in one burst; one segmentation-offload send of the Linux kernel carries 64.
 pub(crate) const MAX_BURST_PACKETS: usize = 64;
@@ -111,6 +111,13 @@ pub(crate) const MAX_NEED_ACKS: u32 = 16;
 /// 2018 section 3.6; with its headers, such a packet is little longer than a control packet, so
 /// that responses arrive no faster than requests leave.
 pub(crate) const FIRST_BYTES: u32 = 128;
+
+/// Timeouts of silence after which the client of a request in service is gone, if it does not
+/// answer either.
+///
+/// Chosen by us: 5 s by default. A client that is stopped for a second, as by the migration of its
+/// virtual machine, must not lose a call that lasts for minutes.
+pub(crate) const CLIENT_GONE_TIMEOUTS: u64 = 5;
 
 /// Longest time between two NEED_ACKs, in nanoseconds.
 pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;

@@ -14,6 +14,7 @@ use std::path::Path;
 const PERMITTED: &[(&str, &str, &str)] = &[
     ("expiry/check", "PIO", "check check_receiver ask_in_turn give_up check_response"),
     ("expiry/check", "P", "is_response_given_up"),
+    ("expiry/client", "PIO", "check_client"),
     ("expiry/idle_acks", "PO", "send_idle_acks"),
     ("expiry/mod", "PIO", "run check_after_overflow reap"),
     ("expiry/progress", "PIO", "check_progress"),
@@ -61,6 +62,7 @@ const PERMITTED: &[(&str, &str, &str)] = &[
     ("rx/on_response", "PIO", "on_response begin_response"),
     ("rx/on_rpc_unknown", "PIO", "on_rpc_unknown refused"),
     ("rx/on_rpc_unknown", "PO", "restart"),
+    ("rx/send_again", "PO", "send_again"),
     ("rx/unproven", "P", "count_answer"),
 ];
 

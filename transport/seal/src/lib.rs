@@ -41,8 +41,8 @@ pub use association::{
 pub use cipher::{KeyPair, KeySchedule, PacketCipher, TAG_LEN};
 pub use counters::{Counter, SealCounters};
 pub use failure::{Failure, FoundBy, HandshakeError};
-pub use handshake::{Datagram, Established, Handshakes, Limits, Refusals, SealEvent};
+pub use handshake::{Datagram, Established, Handshakes, Limits, Refusals, SealEvent, ServerLife};
 pub use identity::{Identity, IdentityKind, PeerRole};
-pub use negotiation::{KeyChange, Negotiation, Negotiator};
+pub use negotiation::{KeyChange, Life, Negotiation, Negotiator};
 pub use number::{MAX_NUMBER, PacketNumbers};
 pub use window::{ReplayWindow, Stale, WINDOW};

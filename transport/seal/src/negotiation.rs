@@ -5,6 +5,33 @@ use crate::failure::Failure;
 use crate::identity::Identity;
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The present life of an endpoint: the time since it opened its socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// A random number that no other life has.
+    pub id: u64,
+    /// Its age when it was stated.
+    pub age: Duration,
+}
+
+impl Life {
+    /// Bytes of a stated life.
+    pub(crate) const LEN: usize = 16;
+
+    pub(crate) fn to_bytes(self) -> [u8; Self::LEN] {
+        let micros = u64::try_from(self.age.as_micros()).unwrap_or(u64::MAX);
+        let both = u128::from(self.id) << 64 | u128::from(micros);
+        both.to_be_bytes()
+    }
+
+    /// Returns the life in the first bytes; `None` if there are too few of them.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let both = u128::from_be_bytes(*bytes.first_chunk()?);
+        Some(Self { id: (both >> 64) as u64, age: Duration::from_micros(both as u64) })
+    }
+}
 
 /// New keys, to be used for all later bytes.
 #[derive(Debug)]
@@ -42,6 +69,9 @@ pub trait Negotiation: Send {
     /// [`Failure::Internal`] before the handshake is complete.
     fn session(&self) -> Result<u64, Failure>;
 
+    /// Returns the life of the peer, as it has stated it in an authenticated message.
+    fn peer_life(&self) -> Option<Life>;
+
     /// Returns the identity of the peer, if it is admitted.
     ///
     /// # Errors
@@ -58,19 +88,19 @@ impl fmt::Debug for dyn Negotiation {
 
 /// Creates handshakes with the identity and the trust of this endpoint.
 pub trait Negotiator: Send + Sync {
-    /// Starts a handshake with the server at `peer`.
+    /// Starts a handshake with the server at `peer`, and states `life` to it.
     ///
     /// # Errors
     ///
     /// [`Failure::Internal`].
-    fn connect(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure>;
+    fn connect(&self, peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure>;
 
-    /// Starts a handshake with a client at `peer`.
+    /// Starts a handshake with a client at `peer`, and states `life` to it.
     ///
     /// # Errors
     ///
     /// [`Failure::Internal`].
-    fn accept(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure>;
+    fn accept(&self, peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure>;
 
     /// Returns whether `piece`, the first bytes of a client, may start a handshake. Called before
     /// anything is spent on the client.

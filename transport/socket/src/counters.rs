@@ -73,6 +73,8 @@ counters! {
         packets_dropped,
         /// Merged datagrams refused by the system; their packets were sent one by one.
         segmentation_refused,
+        /// Sends of several datagrams refused by the system; they were sent one by one.
+        batches_refused,
         /// Changes of a socket's default traffic class.
         class_changes,
         /// Connected sockets opened for sends to frequent peers.
@@ -103,6 +105,8 @@ counters! {
         datagrams_overflowed,
         /// Reads of the error queue.
         error_reads,
+        /// Receives of several datagrams refused by the system; they were received one by one.
+        receive_batches_refused,
     }
 }
 

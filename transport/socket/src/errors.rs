@@ -65,11 +65,19 @@ pub(crate) fn icmp_error(error: Errno) -> Option<NetworkError> {
 }
 
 /// Returns whether a send of several packets may have been refused because of segmentation offload:
-/// the device cannot compute checksums (EIO), or this kernel rejects the segment size.
+/// the device cannot compute checksums (EIO), this kernel rejects the segment size (EINVAL,
+/// EMSGSIZE), or a filter of system calls or packets refuses such sends.
 ///
 /// Source: `udp_send_skb` in Linux `net/ipv4/udp.c`.
 pub(crate) fn may_be_segmentation(error: Errno) -> bool {
-    matches!(error, Errno::IO | Errno::INVAL)
+    is_segmentation(error)
+        || matches!(error, Errno::MSGSIZE | Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP)
+}
+
+/// Returns whether a send of several packets has been refused because of segmentation offload, if
+/// its packets are accepted one by one.
+pub(crate) fn is_segmentation(error: Errno) -> bool {
+    matches!(error, Errno::IO | Errno::INVAL | Errno::NOSYS)
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use rustix::io::Errno;
+
 use crate::address::{self, Family, RawAddress};
 use crate::class::DefaultClass;
 use crate::cmsg::Control;
@@ -92,9 +94,9 @@ impl Flow {
 pub(crate) enum SendMode {
     /// In one send, if the system supports it.
     Merged,
-    /// One by one, because the merged send was refused. `refused` records that a single packet was
-    /// refused as well.
-    OneByOne { refused: bool },
+    /// One by one, because the merged send was refused with the error `cause`. `refused` records
+    /// that a single packet was refused as well.
+    OneByOne { refused: bool, cause: Errno },
 }
 
 /// How a packet shares a send with others.

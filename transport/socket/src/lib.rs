@@ -50,6 +50,7 @@ mod corpus;
 mod counters;
 mod error_queue;
 mod errors;
+mod fallback;
 mod group;
 #[allow(unsafe_code)] // The system calls, and nothing else.
 mod kernel;

@@ -18,6 +18,7 @@ use crate::batch::Batch;
 use crate::cmsg::Metadata;
 use crate::error_queue::ErrorQueue;
 use crate::errors::{self, ErrorClass};
+use crate::fallback::{Call, Fallback};
 use crate::kernel::{self, RECEIVE_BATCH, RecvBuffer};
 use crate::shared::{SendFailure, SharedSocket};
 
@@ -43,6 +44,11 @@ pub(crate) struct SocketReceive {
     /// Metadata of the datagrams in the first buffers; `None` for a discarded datagram.
     datagrams: Vec<Option<Datagram>>,
     batch: Batch,
+    /// Whether the system refuses several datagrams at once.
+    many: Fallback,
+    /// The error of such receives in a test.
+    #[cfg(test)]
+    refuses_many: Option<Errno>,
     /// Whether the last call filled all the buffers that it was given.
     full: bool,
     errors: ErrorQueue,
@@ -88,6 +94,9 @@ impl SocketReceive {
             buffer_len: len,
             datagrams: Vec::with_capacity(RECEIVE_BATCH),
             batch: Batch::new(),
+            many: Fallback::default(),
+            #[cfg(test)]
+            refuses_many: None,
             full: false,
             errors: ErrorQueue::new(),
             may_be_merged,
@@ -108,21 +117,61 @@ impl SocketReceive {
         Self { takes_sprayed, ..self }
     }
 
-    /// Receives into the first `count` buffers; returns how many were filled.
+    /// Receives into the first `count` buffers; returns how many were filled. If the system refuses
+    /// to fill several at once, `count` becomes 1.
     #[inline]
-    fn fill(&mut self, count: usize) -> io::Result<usize> {
-        if count > self.buffers.len() {
-            self.add_buffers(count);
+    fn fill(&mut self, count: &mut usize) -> io::Result<usize> {
+        if *count > self.buffers.len() {
+            self.add_buffers(*count);
         }
-        for _ in 0..ATTEMPTS {
+        // The error of a receive into several buffers that was refused.
+        let mut refusal = None;
+        for attempt in 0..ATTEMPTS {
             self.shared.counters.receive.receive_calls.add(1);
-            match kernel::receive(self.shared.as_fd(), &mut self.buffers[..count], 0) {
-                Ok(filled) => return Ok(filled),
-                Err(Errno::AGAIN) => return Ok(0),
-                Err(error) => self.handle_error(error)?,
+            let error = match self.call(*count) {
+                Ok(filled) => {
+                    self.note_filled(*count, refusal);
+                    return Ok(filled);
+                }
+                Err(Errno::AGAIN) => {
+                    self.note_filled(*count, refusal);
+                    return Ok(0);
+                }
+                Err(error) => error,
+            };
+            match self.handle_error(error) {
+                // An ICMP error is reported once for each packet that caused one.
+                Ok(()) if *count == 1 || attempt < ATTEMPTS / 2 => {}
+                Err(error) if *count == 1 => return Err(error),
+                Ok(()) | Err(_) => {
+                    refusal = Some(error);
+                    *count = 1;
+                }
             }
         }
         Ok(0)
+    }
+
+    #[inline]
+    fn call(&mut self, count: usize) -> Result<usize, Errno> {
+        #[cfg(test)]
+        if let Some(error) = self.refuses_many.filter(|_| count > 1) {
+            return Err(error);
+        }
+        kernel::receive(self.shared.as_fd(), &mut self.buffers[..count], 0)
+    }
+
+    /// Records that a receive into `count` buffers worked, in place of one that was refused.
+    #[inline]
+    fn note_filled(&mut self, count: usize, refusal: Option<Errno>) {
+        if let Some(error) = refusal {
+            self.shared.counters.receive.receive_batches_refused.add(1);
+            if self.many.note_failure(error) {
+                self.shared.refused_calls.add(Call::ReceiveMany, error);
+            }
+        } else if count > 1 {
+            self.many.note_success();
+        }
     }
 
     /// Adds buffers until there are `count`.
@@ -143,7 +192,7 @@ impl SocketReceive {
             }
             ErrorClass::Destination(_) | ErrorClass::Broken => {
                 let error = io::Error::from(error);
-                Err(io::Error::new(error.kind(), format!("receive: {error}")))
+                Err(io::Error::new(error.kind(), format!("receive (recvmsg): {error}")))
             }
         }
     }
@@ -212,8 +261,11 @@ impl ReceiveHalf for SocketReceive {
             return Ok(0);
         }
         loop {
-            let requested = self.batch.next_size(limit);
-            let filled = self.fill(requested)?;
+            let mut requested = self.batch.next_size(limit);
+            if self.many.is_refused() {
+                requested = 1;
+            }
+            let filled = self.fill(&mut requested)?;
             let packets = self.open_all(filled);
             self.batch.record(requested, filled, packets);
             self.full = filled == requested;
@@ -264,6 +316,10 @@ impl ReceiveHalf for SocketReceive {
             self.shared.raise_error_signal();
         }
     }
+
+    fn take_warning(&mut self) -> Option<String> {
+        self.shared.refused_calls.take()
+    }
 }
 
 impl AsFd for SocketReceive {
@@ -284,6 +340,36 @@ mod tests {
         pub(crate) fn wait(&self) {
             let timeout = Timespec { tv_sec: 60, tv_nsec: 0 };
             assert_eq!(poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&timeout)), Ok(1));
+        }
+    }
+
+    /// FALLBACK-1, FALLBACK-2.
+    #[test]
+    fn a_system_that_refuses_several_datagrams_at_once_returns_each_alone() {
+        for error in [Errno::NOSYS, Errno::IO, Errno::INVAL, Errno::PERM, Errno::MSGSIZE] {
+            let (shared, local) = testing::open();
+            let mut receive = SocketReceive::new(shared.clone(), true).in_batches_of(8);
+            receive.refuses_many = Some(error);
+            let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+            for number in 0..10 {
+                peer.send_to(&[number], local).unwrap();
+            }
+            let mut numbers = Vec::new();
+            while numbers.len() < 10 {
+                receive.wait();
+                while receive.receive(64).unwrap() > 0 {
+                    receive.drain(&mut |arrival| numbers.push(arrival.packet[0]));
+                }
+            }
+            assert_eq!(numbers, (0..10).collect::<Vec<u8>>(), "{error}");
+            assert!(receive.many.is_refused(), "{error}");
+            let warning = receive.take_warning().unwrap();
+            assert!(warning.contains("recvmmsg"), "{warning}");
+            assert_eq!(receive.take_warning(), None, "once");
+            // A full receive of one datagram may have left others.
+            peer.send_to(&[1], local).unwrap();
+            receive.wait();
+            assert_eq!((receive.receive(64).unwrap(), receive.may_have_more()), (1, true));
         }
     }
 

@@ -18,6 +18,7 @@ use socket2::Socket;
 use crate::address::Family;
 use crate::carrier::Carrier;
 use crate::counters::SocketCounters;
+use crate::fallback::RefusedCalls;
 
 /// Maximum number of failures queued for `reports`. An engine that reads no reports needs none.
 const MAX_FAILURES: usize = 256;
@@ -36,6 +37,8 @@ pub(crate) struct SharedSocket {
     /// entry is added, and `reports` resets it before it reads.
     error_signal: AtomicBool,
     failures: Mutex<VecDeque<SendFailure>>,
+    /// Calls that either half has replaced by simpler ones.
+    pub(crate) refused_calls: RefusedCalls,
     /// Resources released after the socket.
     _owned: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -59,6 +62,7 @@ impl SharedSocket {
             counters: Arc::default(),
             error_signal: AtomicBool::new(false),
             failures: Mutex::default(),
+            refused_calls: RefusedCalls::default(),
             _owned: None,
         }
     }

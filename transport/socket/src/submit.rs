@@ -3,12 +3,14 @@
 //! A send can fail although its packet is valid: a signal arrived, or the socket reports an ICMP
 //! error about an earlier packet to this call. Such an error is reported once (`sock_error` in
 //! Linux `include/net/sock.h` clears it), so the call is repeated. An error that occurs
-//! [`ATTEMPTS`] times in a row belongs to the packet.
+//! [`ATTEMPTS`] times in a row belongs to the packet, or to the call: if the system refuses several
+//! messages at once, the first one is sent alone ([`Fallback`]).
 
 use apus_driver::NetworkError;
 use rustix::io::Errno;
 
 use crate::errors::{self, ErrorClass};
+use crate::fallback::Fallback;
 use crate::kernel::OutgoingDatagram;
 
 /// Attempts to send a packet before an error counts as its own. Two would suffice if ICMP errors
@@ -16,7 +18,7 @@ use crate::kernel::OutgoingDatagram;
 const ATTEMPTS: u32 = 3;
 
 /// Result of a submission.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Submitted {
     /// Messages accepted by the kernel.
     pub(crate) sent: usize,
@@ -24,6 +26,9 @@ pub(crate) struct Submitted {
     pub(crate) calls: u64,
     /// Whether the error queue must be read (SOCKET-2).
     pub(crate) check_errors: bool,
+    /// Calls with several messages that were refused, and the last error.
+    pub(crate) refused: u64,
+    pub(crate) refusal: Option<Errno>,
     /// Obstacle of the first unsent message; `None` if all messages were sent.
     pub(crate) obstacle: Option<Obstacle>,
 }
@@ -39,30 +44,54 @@ pub(crate) enum Obstacle {
     Broken(Errno),
 }
 
-/// Sends `messages` with `call`, which is [`crate::kernel::send`] except in tests.
+/// Sends `messages` with `call`, which is [`crate::kernel::send`] except in tests. `many` states
+/// whether the system refuses several messages at once.
 #[inline]
 pub(crate) fn submit<'a>(
     messages: &mut [OutgoingDatagram<'a>],
+    many: &mut Fallback,
     mut call: impl FnMut(&mut [OutgoingDatagram<'a>]) -> Result<usize, Errno>,
 ) -> Submitted {
-    let mut done = Submitted { sent: 0, calls: 0, check_errors: false, obstacle: None };
+    let mut done = Submitted::default();
     let mut failures = 0;
+    // The error of a call with several messages that was refused; its first one is sent alone.
+    let mut refusal = None;
     while done.sent < messages.len() && done.obstacle.is_none() {
         done.calls += 1;
-        match call(&mut messages[done.sent..]) {
-            Ok(count) => {
-                done.sent += count;
+        let is_single = refusal.is_some() || many.is_refused();
+        let end = if is_single { done.sent + 1 } else { messages.len() };
+        let count = end - done.sent;
+        match call(&mut messages[done.sent..end]) {
+            Ok(sent) => {
+                done.sent += sent;
                 // The error of the next message is lost, and may have been an ICMP error.
-                done.check_errors |= done.sent < messages.len();
+                done.check_errors |= sent < count;
                 failures = 0;
+                if let Some(error) = refusal.take() {
+                    done.refused += 1;
+                    done.refusal = many.note_failure(error).then_some(error);
+                } else if count > 1 {
+                    many.note_success();
+                }
             }
-            Err(error) => done.handle_error(error, &mut failures),
+            Err(error) => {
+                done.handle_error(error, &mut failures);
+                if count > 1 && done.is_refused() {
+                    (done.obstacle, failures) = (None, 0);
+                    refusal = Some(error);
+                }
+            }
         }
     }
     done
 }
 
 impl Submitted {
+    /// Whether the next message, or the call, is not accepted.
+    const fn is_refused(&self) -> bool {
+        matches!(self.obstacle, Some(Obstacle::Refused(..) | Obstacle::Broken(_)))
+    }
+
     #[cold]
     fn handle_error(&mut self, error: Errno, failures: &mut u32) {
         self.obstacle = match errors::classify(error) {
@@ -99,11 +128,13 @@ mod tests {
         let mut messages: Vec<_> =
             (0..count).map(|_| OutgoingDatagram::new(&to, &pieces, &[])).collect();
         let mut script: VecDeque<_> = script.iter().copied().collect();
-        submit(&mut messages, |messages| script.pop_front().unwrap_or(Ok(messages.len())))
+        submit(&mut messages, &mut Fallback::default(), |messages| {
+            script.pop_front().unwrap_or(Ok(messages.len()))
+        })
     }
 
     fn expect(sent: usize, calls: u64, check: bool, obstacle: Option<Obstacle>) -> Submitted {
-        Submitted { sent, calls, check_errors: check, obstacle }
+        Submitted { sent, calls, check_errors: check, obstacle, ..Submitted::default() }
     }
 
     #[test]
@@ -136,7 +167,8 @@ mod tests {
     #[test]
     fn an_error_that_icmp_never_causes_refuses_the_packet_at_once() {
         let refused = Obstacle::Refused(Errno::PERM, NetworkError::NotPermitted);
-        assert_eq!(submitted(2, &[Err(Errno::PERM)]), expect(0, 1, false, Some(refused)));
+        assert_eq!(submitted(1, &[Err(Errno::PERM)]), expect(0, 1, false, Some(refused)));
+        assert_eq!(submitted(2, &[Err(Errno::PERM); 2]), expect(0, 2, false, Some(refused)));
     }
 
     #[test]
@@ -162,6 +194,38 @@ mod tests {
     #[test]
     fn a_broken_socket_is_broken_at_once() {
         let broken = Obstacle::Broken(Errno::BADF);
-        assert_eq!(submitted(3, &[Err(Errno::BADF)]), expect(0, 1, false, Some(broken)));
+        assert_eq!(submitted(1, &[Err(Errno::BADF)]), expect(0, 1, false, Some(broken)));
+        assert_eq!(submitted(3, &[Err(Errno::BADF); 2]), expect(0, 2, false, Some(broken)));
+    }
+
+    /// A kernel that refuses several messages at once with `error`. Returns the result of each of
+    /// `rounds` submissions of three messages.
+    fn refusing(error: Errno, rounds: usize) -> Vec<Submitted> {
+        let to = RawAddress::new("10.0.0.1:1".parse().unwrap(), Family::V4).unwrap();
+        let pieces = [IoSlice::new(b"packet")];
+        let mut many = Fallback::default();
+        let submissions = (0..rounds).map(|_| {
+            let mut messages: Vec<_> =
+                (0..3).map(|_| OutgoingDatagram::new(&to, &pieces, &[])).collect();
+            submit(&mut messages, &mut many, |messages| match messages.len() {
+                1 => Ok(1),
+                _ => Err(error),
+            })
+        });
+        submissions.collect()
+    }
+
+    /// FALLBACK-1, FALLBACK-2.
+    #[test]
+    fn a_system_that_refuses_several_messages_at_once_gets_each_alone() {
+        for error in [Errno::NOSYS, Errno::IO, Errno::INVAL, Errno::PERM, Errno::MSGSIZE] {
+            let rounds = refusing(error, 4);
+            for round in &rounds {
+                assert_eq!((round.sent, round.obstacle), (3, None), "{error}");
+            }
+            assert_eq!(rounds[3].calls, 3, "{error}: no further attempt");
+            let refusals = rounds.iter().filter(|round| round.refusal == Some(error)).count();
+            assert_eq!(refusals, 1, "{error}: reported once");
+        }
     }
 }

@@ -29,10 +29,12 @@ use rustix::io::Errno;
 
 use crate::address;
 use crate::class::{self, DefaultClass};
+use crate::fallback::{Call, Fallback};
 use crate::group::{Flow, Sharing};
 use crate::mtu::PacketLimit;
 use crate::shared::{BEGINNING, SendFailure, SharedSocket};
 use crate::staging::Staging;
+use crate::submit::Submitted;
 use connected::ConnectedPeers;
 
 /// Longest copied packet; longer packets are gathered from the engine's slices.
@@ -71,6 +73,9 @@ pub(crate) struct SocketTransmit {
     options: TransmitOptions,
     connected: ConnectedPeers,
     spray: SprayPorts,
+    /// Whether the system refuses several datagrams at once, or several packets in one.
+    many: Fallback,
+    segmentation: Fallback,
     /// Whether the system accepts no packets (TRANSMIT-1).
     blocked: bool,
 }
@@ -87,7 +92,19 @@ impl SocketTransmit {
         let connected = ConnectedPeers::new(None);
         let class = DefaultClass::new();
         let spray = SprayPorts::default();
-        Self { shared, staging, class, limit, options, connected, spray, blocked: false }
+        let (many, segmentation) = Default::default();
+        Self {
+            shared,
+            staging,
+            class,
+            limit,
+            options,
+            connected,
+            spray,
+            many,
+            segmentation,
+            blocked: false,
+        }
     }
 
     /// Enables connected sockets for the peers of most sends, if there are options for them.
@@ -213,10 +230,21 @@ impl SocketTransmit {
     }
 
     #[inline]
-    fn count_calls(&self, calls: u64, check_errors: bool) {
-        self.shared.counters.transmit.send_calls.add(calls);
-        if check_errors {
+    fn count_calls(&self, done: &Submitted) {
+        self.shared.counters.transmit.send_calls.add(done.calls);
+        if done.check_errors {
             self.shared.raise_error_signal();
+        }
+        if done.refused > 0 {
+            self.count_refused(done);
+        }
+    }
+
+    #[cold]
+    fn count_refused(&self, done: &Submitted) {
+        self.shared.counters.transmit.batches_refused.add(done.refused);
+        if let Some(error) = done.refusal {
+            self.shared.refused_calls.add(Call::SendMany, error);
         }
     }
 }

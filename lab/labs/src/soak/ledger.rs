@@ -71,7 +71,7 @@ impl Ending {
     pub(super) fn unsent(error: &CallError) -> Self {
         match error {
             CallError::Failed(error) => Self::of_call(error),
-            CallError::Closed(_) => {
+            CallError::Closed(_) | CallError::Interrupted { .. } => {
                 Self::Failed { kind: FailureKind::NAMES.len() + 1, execution: error.execution() }
             }
             // `CallError` may get more variants; an unsent call counts as rejected.

@@ -55,6 +55,7 @@ pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         idempotent: false,
     };
     let scenario = Scenario {
+        baits: Vec::new(),
         division: Division::Whole,
         processes_publish: false,
         restarts: Vec::new(),

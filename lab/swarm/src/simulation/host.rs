@@ -118,7 +118,7 @@ impl ObservedHost {
             let lost = scenario.lost_at(id).collect();
             (
                 SprayPorts::new(scenario.config.spray_ports()),
-                Stack::boot(scenario, id, 0),
+                Stack::boot(scenario, id, 0, 0),
                 scenario.packet_limit,
                 scenario.sharing.clone(),
                 scenario.attack,
@@ -455,7 +455,7 @@ impl Host for ObservedHost {
         self.observe(now, HostEvent::Crashed);
         self.incarnation += 1;
         self.stack =
-            Stack::boot(&self.observer.borrow().directory.scenario, self.id, self.incarnation);
+            Stack::boot(&self.observer.borrow().directory.scenario, self.id, self.incarnation, now);
         self.sealing = Sealing::new(self.id, self.incarnation, &self.observer, now);
         if let Some(bytes) = self.receive_buffer {
             self.stack.set_receive_buffer(bytes);

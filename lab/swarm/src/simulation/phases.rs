@@ -16,6 +16,9 @@ impl<H: SimulatedHost> World<H> {
             // Neither a message nor a packet triggers its start.
             self.fabric.attend(attack.host, |_| {});
         }
+        for (_, caller) in self.scenario.baits.clone() {
+            self.fabric.attend(caller, |_| {});
+        }
         self.load();
         self.advance_with_restarts(self.scenario.heal_at);
         self.heal();

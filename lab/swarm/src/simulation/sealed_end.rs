@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use apus_driver::seal::{SealClock, SealHandle, Sealed};
 use apus_driver::{Arrival, Burst, Capabilities, Driver, Ecn, NetworkReport};
-use apus_driver::{ReceiveHalf, TransmitHalf};
+use apus_driver::{ReceiveHalf, Session, TransmitHalf};
 use apus_proto::Config;
 use apus_seal::Limits;
 use apus_seal::stub::{StubNegotiator, StubPolicy};
@@ -109,8 +109,8 @@ impl SealedEnd {
     }
 
     /// Returns a session that has not been passed to the protocol yet.
-    pub(super) fn poll_session(&mut self) -> Option<(HostId, u64)> {
-        self.transmit.poll_session().map(|(peer, session)| (host_at(peer), session))
+    pub(super) fn poll_session(&mut self) -> Option<(HostId, Session)> {
+        self.transmit.poll_session().map(|session| (host_at(session.peer), session))
     }
 
     pub(super) fn next_timeout(&self) -> Option<Nanos> {

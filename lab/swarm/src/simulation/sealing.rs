@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use apus_driver::Session;
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
 use bytes::Bytes;
@@ -75,11 +76,11 @@ impl Sealing {
     }
 
     /// Returns a session that has not been passed to the protocol yet, with its peer.
-    pub(super) fn poll_session(&mut self) -> Option<(HostId, u64)> {
+    pub(super) fn poll_session(&mut self) -> Option<(HostId, Session)> {
         let (peer, session) = self.end.poll_session()?;
         let mut observer = self.observer.borrow_mut();
         let life = observer.directory.incarnation(self.id);
-        observer.sealing.agreed((self.id, peer), session, life);
+        observer.sealing.agreed((self.id, peer), session.number, life);
         Some((peer, session))
     }
 

@@ -5,10 +5,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use apus_driver::{PeerLife, Session};
 use apus_proto::probe::ProbeFilter;
 use apus_proto::{
     self as proto, CommandError, Datagram, Event, Execution, FailureKind, Instant, RpcError,
-    RpcKey, Transport,
+    RpcKey, StatedLife, Transport,
 };
 use bytes::Bytes;
 
@@ -95,7 +96,7 @@ fn ip(host: HostId) -> IpAddr {
 
 impl Stack {
     /// Creates the protocol of an end's incarnation.
-    pub(super) fn boot(scenario: &Scenario, id: HostId, incarnation: u64) -> Self {
+    pub(super) fn boot(scenario: &Scenario, id: HostId, incarnation: u64, now: Nanos) -> Self {
         // Each life of each end has its own seed.
         let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
             ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -107,6 +108,7 @@ impl Stack {
         let view = View { ends: scenario.ends(), own: id };
         let port = view.address_of(id).port();
         let mut transport = Transport::new(scenario.config.clone(), port, seed.into());
+        transport.set_birth(Instant::from_nanos(now));
         if scenario.attack.is_some() {
             transport.set_probe_filter(Some(ProbeFilter::RARE));
         }
@@ -244,10 +246,15 @@ impl Stack {
     }
 
     /// Continues in the session established by a handshake with a peer. A module has no sealing.
-    pub(super) fn establish_session(&mut self, now: Nanos, peer: HostId, session: u64) {
+    pub(super) fn establish_session(&mut self, now: Nanos, peer: HostId, session: Session) {
         if let Self::Apus(transport, view) = self {
             let peer = view.address_of(peer);
-            transport.establish_session(Instant::from_nanos(now), peer, session);
+            let life = session.life.map(|PeerLife { age, stated_within, is_other }| StatedLife {
+                age,
+                stated_within,
+                is_other,
+            });
+            transport.establish_session(Instant::from_nanos(now), peer, session.number, life);
         }
     }
 

@@ -50,11 +50,8 @@ pub fn parse(text: &str) -> io::Result<Vec<SocketAddr>> {
         if line.is_empty() {
             continue;
         }
-        let address: SocketAddr = line.parse().map_err(|_| {
-            let message = format!(
-                "line {}: {line:?} is no address and port, such as 10.0.0.7:4000",
-                number + 1
-            );
+        let address = apus::address::parse(line).map_err(|error| {
+            let message = format!("line {}: {error}", number + 1);
             io::Error::new(io::ErrorKind::InvalidData, message)
         })?;
         if !addresses.contains(&address) {

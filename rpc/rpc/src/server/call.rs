@@ -164,15 +164,24 @@ fn admit<'a>(
 }
 
 impl Admitted {
-    /// Waits for a pending handler, up to the deadline, and answers.
+    /// Waits for a pending handler, up to the deadline, and answers. A client that does not wait
+    /// any more ends the handler.
     async fn finish(self, mut handled: BoxFuture<Result<Response, Status>>) {
+        let gone = self.pending.client_gone();
         let handled = std::future::poll_fn(|cx| poll_no_panic(&mut handled, cx));
-        let result = match self.context.deadline {
-            Some(deadline) => {
-                let timed = tokio::time::timeout_at(deadline.into(), handled).await;
-                timed.unwrap_or_else(|_| Err(outgoing::too_late()))
+        let result = async {
+            match self.context.deadline {
+                Some(deadline) => {
+                    let timed = tokio::time::timeout_at(deadline.into(), handled).await;
+                    timed.unwrap_or_else(|_| Err(outgoing::too_late()))
+                }
+                None => handled.await,
             }
-            None => handled.await,
+        };
+        let result = tokio::select! {
+            biased;
+            result = result => result,
+            () = gone => return,
         };
         let mut ended = Some((self, result));
         let respond = std::future::poll_fn(|cx| {
@@ -207,9 +216,10 @@ impl Admitted {
         match self.shared.streams.open(self.peer, None) {
             Ok(opened) => {
                 head.more = Some(opened.id);
+                let client = self.pending.client_process();
                 let begun = self.pending.answer(head, body.take_ready_up_to(LONGEST_PART)).await;
                 if begun {
-                    outgoing::run(opened, Source::Body(body), self.context.deadline).await;
+                    outgoing::run(opened, Source::Body(body), self.context.deadline, client).await;
                 }
             }
             Err(status) => {
@@ -226,11 +236,12 @@ impl Admitted {
             Err(status) => return self.pending.fail(status).await,
         };
         let head = ResponseHead { more: Some(opened.id), ..Default::default() };
+        let client = self.pending.client_process();
         self.pending.answer(head, Pieces::default()).await;
         *request.body_mut() = Body::followed_by(data, Incoming::new(parts));
         // A panic of `Handler::call` itself counts as a panic of the future.
         let served: BoxFuture<_> = Box::pin(async move { handler.call(request).await });
-        outgoing::run(opened, Source::Handler(served), self.context.deadline).await;
+        outgoing::run(opened, Source::Handler(served), self.context.deadline, client).await;
     }
 }
 

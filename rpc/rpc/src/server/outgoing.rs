@@ -11,6 +11,7 @@ use crate::message::Response;
 use crate::metadata::Metadata;
 use crate::pieces::Pieces;
 use crate::status::Status;
+use apus::ClientWatch;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
@@ -40,9 +41,14 @@ struct Pulls {
     next: u32,
 }
 
-/// Answers PULLs until the response ends, the client cancels, the deadline passes, or PULLs stop
-/// arriving.
-pub(super) async fn run(opened: Opened, mut source: Source, deadline: Option<Instant>) {
+/// Answers PULLs until the response ends, the client cancels or has gone, the deadline passes, or
+/// PULLs stop arriving. `client` is the end of the client's process, if that is known.
+pub(super) async fn run(
+    opened: Opened,
+    mut source: Source,
+    deadline: Option<Instant>,
+    client: Option<ClientWatch>,
+) {
     let cancel = opened.cancel.clone();
     let mut pulls = Pulls { opened, early: BTreeMap::new(), next: 0 };
     let answered = async {
@@ -50,7 +56,11 @@ pub(super) async fn run(opened: Opened, mut source: Source, deadline: Option<Ins
         while let Ok(Some(pending)) = timeout(idle, pulls.next()).await {
             idle = STREAM_IDLE;
             let stream = pulls.opened.id;
-            let part = timeout(KEEP_ALIVE, next_part(&mut source)).await;
+            let part = tokio::select! {
+                biased;
+                part = timeout(KEEP_ALIVE, next_part(&mut source)) => part,
+                () = pending.client_gone() => break,
+            };
             let part = part.unwrap_or_else(|_| ResponsePart::empty());
             let ended = part.end.is_some();
             let mut head = ResponseHead { head: part.head, ..ResponseHead::default() };
@@ -71,9 +81,16 @@ pub(super) async fn run(opened: Opened, mut source: Source, deadline: Option<Ins
             None => std::future::pending().await,
         }
     };
+    let gone = async {
+        match client {
+            Some(client) => client.await,
+            None => std::future::pending().await,
+        }
+    };
     let end = tokio::select! {
         () = answered => None,
         () = cancel.notified() => None,
+        () = gone => None,
         () = expired => Some(too_late()),
     };
     pulls.finish(end).await;

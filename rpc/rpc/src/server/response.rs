@@ -25,6 +25,16 @@ impl Pending {
         Self { request, echo, state }
     }
 
+    /// Waits until the client does not wait for the response any more.
+    pub(super) fn client_gone(&self) -> apus::ClientWatch {
+        self.request.watch_client()
+    }
+
+    /// Returns whether and how the end of the client's process is known.
+    pub(super) fn client_process(&self) -> Option<apus::ClientWatch> {
+        self.request.watch_process()
+    }
+
     /// Sends the response. If the client has ended, the transport has already ended the call.
     /// Returns `false` if the response is too long, so that the client got a failure instead.
     pub(super) fn answer(

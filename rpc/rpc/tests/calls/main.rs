@@ -3,6 +3,7 @@
 
 mod deadlines;
 mod failures;
+mod gone;
 mod hostile;
 mod notifications;
 mod streams;

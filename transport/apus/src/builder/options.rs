@@ -2,6 +2,7 @@
 
 use super::engine::Engine;
 use super::shards::Shards as ShardCount;
+use crate::address::{self, AddressError};
 use crate::engine::handoff::{Sibling, Siblings};
 use crate::engine::poll::background_poller;
 use crate::engine::runners::dedicated;
@@ -188,9 +189,32 @@ impl EndpointOptions {
         &self,
         address: &(impl ToSocketAddrs + std::fmt::Debug),
     ) -> Result<Vec<DriverSetup>, BindError> {
-        let resolve = |source| BindError::Resolve { address: format!("{address:?}"), source };
+        let text = format!("{address:?}");
+        let found = address.to_socket_addrs().map(Iterator::collect);
+        self.open_first(&text, found)
+    }
+
+    /// Opens the drivers at the first address that can be bound of those that the standard library
+    /// has `found` for an address written as `text`.
+    pub(crate) fn open_first(
+        &self,
+        text: &str,
+        found: io::Result<Vec<SocketAddr>>,
+    ) -> Result<Vec<DriverSetup>, BindError> {
+        let resolve = |source| BindError::Resolve { address: text.to_owned(), source };
+        // The standard library knows no names of interfaces.
+        let found = found.or_else(|error| match address::parse(text.trim_matches('"')) {
+            Ok(address) => Ok(vec![address]),
+            Err(AddressError::NotAnAddress(_)) => Err(error),
+            Err(error) => Err(io::Error::other(error)),
+        });
         let mut last = None;
-        for bind in address.to_socket_addrs().map_err(resolve)? {
+        for bind in found.map_err(resolve)? {
+            if address::needs_interface(bind) {
+                let error = io::Error::other(AddressError::NeedsInterface);
+                last = Some(BindError::Resolve { address: bind.to_string(), source: error });
+                continue;
+            }
             match self.open_at(bind) {
                 Ok(opened) => return Ok(opened),
                 Err(error) => last = Some(error),

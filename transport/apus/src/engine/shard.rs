@@ -6,10 +6,10 @@ use crate::engine::cpu::Cpu;
 use crate::engine::handoff::{MessageKind, RoleState, Sibling};
 use crate::engine::paths::local::Path;
 use crate::engine::paths::receive::Receiver;
-use crate::engine::state::{Backlog, CallTimeout};
+use crate::engine::state::{Backlog, CallTimeout, Response};
 use crate::engine::tracer::Tracer;
 use crate::engine::waiting::{PollMode, Signal};
-use crate::error::Closed;
+use crate::error::{CallError, Closed};
 use crate::overload::{Quotas, Work};
 use crate::security::Sealing;
 use crate::trace::FreezeTriggers;
@@ -17,10 +17,11 @@ use crate::warning;
 use apus_driver::{Capabilities, Driver, DriverCounters};
 use apus_hostgroup::{HostGroup, HostPlace};
 use apus_process::{Owned, Owner};
-use apus_proto::{Config, Instant, Transport};
+use apus_proto::{Config, FailureKind, Instant, Transport};
 use apus_socket::EndedNeighbours;
 use apus_trace::auto_save::AutoSave;
 use apus_trace::recorder;
+use bytes::Bytes;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
@@ -139,6 +140,7 @@ impl Shard {
         transport.set_receive_buffer(receive_buffer);
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
+        transport.set_birth(clock.now());
         // If the system refuses it, the endpoint works without shared memory.
         let path =
             local.and_then(|local| Path::open(local_addr, serving, transport.config(), local).ok());
@@ -225,6 +227,19 @@ impl Shard {
                 (self.lock(), since)
             }
         }
+    }
+
+    /// Returns the result of an ended call. If the driver's failure has ended it, that is the
+    /// cause.
+    pub(crate) fn result_of(&self, response: Response) -> Result<Bytes, CallError> {
+        response.into_result().map_err(|error| {
+            if error.kind == FailureKind::ShutDown
+                && let why @ Closed::Driver(_) = self.lock().closed_error()
+            {
+                return CallError::Interrupted { why, execution: error.execution };
+            }
+            CallError::Failed(error)
+        })
     }
 
     /// Takes the core lock.

@@ -11,7 +11,6 @@ use apus_driver::Driver;
 use apus_process::Descriptor;
 use rustix::event::{EventfdFlags, eventfd};
 use std::fmt::Debug;
-use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,11 +65,8 @@ impl EndpointBuilder {
     pub async fn bind(self, address: impl ToSocketAddrs + Debug) -> Result<Endpoint, BindError> {
         let runtime = runtime()?;
         let text = format!("{address:?}");
-        let addresses: Vec<SocketAddr> = match lookup_host(address).await {
-            Ok(addresses) => addresses.collect(),
-            Err(source) => return Err(BindError::Resolve { address: text, source }),
-        };
-        let opened = self.options.open(&&addresses[..])?;
+        let found = lookup_host(address).await.map(Iterator::collect);
+        let opened = self.options.open_first(&text, found)?;
         self.start(opened, Ports::Shared, runtime)
     }
 

@@ -104,7 +104,7 @@ impl Endpoint {
         guard.call = None;
         self.check_process()?;
         let response = response.ok_or_else(|| shard.lock().closed_error());
-        response?.into_result().map_err(CallError::Failed)
+        shard.result_of(response?)
     }
 
     /// Sends a request and returns without waiting for the response: [`Endpoint::recv_completion`]

@@ -1,9 +1,11 @@
 //! The blocking endpoint, over a network in memory and over UDP.
 
 #[cfg(feature = "tokio")]
+mod addresses;
 mod arrivals;
 mod async_order;
 mod batches;
+mod broken_driver;
 mod calls;
 mod coalescing;
 mod concurrency;

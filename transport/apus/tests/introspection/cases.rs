@@ -3,10 +3,11 @@
 use crate::traces;
 use apus::introspection::{Error, Process, SenderRow, Senders, processes};
 use apus::{Config, ConfigBuilder, Endpoint, EndpointBuilder};
-use std::io::{Read, Write};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::id;
+use std::process::{Command, Stdio, id};
 
 /// All cases by name.
 const CASES: &[(&str, fn())] = &[
@@ -20,6 +21,8 @@ const CASES: &[(&str, fn())] = &[
     ("the_environment_hides_all", the_environment_hides_all),
     ("an_open_folder_is_not_trusted", an_open_folder_is_not_trusted),
     ("it_is_aborted", it_is_aborted),
+    ("it_has_no_descriptors", it_has_no_descriptors),
+    ("one_without_descriptors_is_inspected", one_without_descriptors_is_inspected),
     ("its_trace_is_read_frozen_and_resumed", traces::its_trace_is_read_frozen_and_resumed),
     ("it_refuses_to_freeze_without_a_trace", traces::it_refuses_to_freeze_without_a_trace),
 ];
@@ -57,6 +60,43 @@ fn it_responds_while_it_has_endpoints() {
     // The service starts again with the next endpoint.
     let _again = Endpoint::client().unwrap();
     assert_eq!(found[0].snapshot().unwrap().endpoints.len(), 1);
+}
+
+/// Opens descriptors until the system grants none, and waits for the end of its input.
+fn it_has_no_descriptors() {
+    let server = Endpoint::bind("127.0.0.1:0").unwrap();
+    let before = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(200), ..before }).unwrap();
+    let mut hoard = Vec::new();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        hoard.push(file);
+    }
+    println!("hoarding {}", server.local_addr());
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    drop(hoard);
+}
+
+/// A process keeps descriptors in reserve for its inspection.
+fn one_without_descriptors_is_inspected() {
+    let mut hoarder = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_other_process", "--nocapture", "--test-threads", "1"])
+        .env(crate::CASE, "it_has_no_descriptors")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(hoarder.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("hoarding")), "it has ended");
+    let process = Process::new(hoarder.id());
+    for _ in 0..3 {
+        let snapshot = process.snapshot().unwrap();
+        assert_eq!((snapshot.pid, snapshot.endpoints.len()), (hoarder.id(), 1));
+        assert!(snapshot.cpu_nanos > 0, "the files of the response were read");
+    }
+    drop(hoarder.stdin.take());
+    // The rest of its output must be read, or it would wait.
+    lines.for_each(drop);
+    assert!(hoarder.wait().unwrap().success());
 }
 
 fn each_shard_is_shown() {

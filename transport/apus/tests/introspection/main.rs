@@ -129,6 +129,12 @@ fn an_open_folder_is_not_trusted_and_endpoints_work_all_the_same() {
 }
 
 #[test]
+fn a_process_without_descriptors_is_inspected() {
+    let place = tempfile::tempdir().unwrap();
+    check("one_without_descriptors_is_inspected", &place.path().join("apus"), &[]);
+}
+
+#[test]
 fn the_socket_of_a_killed_process_is_removed_by_the_next() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("apus");

@@ -1,10 +1,11 @@
 //! Calls through shared memory to a server whose process is killed. This program runs itself as the
 //! server.
 
-use apus::{CallError, CallOptions, Endpoint, Execution, FailureKind};
+use apus::{CallError, CallOptions, Endpoint, Execution, FailureKind, ReplyError};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// Environment variable that is set in the server's process.
 const SERVER: &str = "APUS_TEST_SERVER";
@@ -65,6 +66,46 @@ fn the_server() {
             unanswered.push(request);
         }
     }
+}
+
+/// Environment variable with the address that the client's process calls.
+const CLIENT_OF: &str = "APUS_TEST_CLIENT_OF";
+
+/// Not a test: the client's process. It calls through shared memory, and waits for an answer.
+#[test]
+fn the_client() {
+    let Ok(server) = std::env::var(CLIENT_OF) else { return };
+    let server = server.parse().unwrap();
+    let client = Endpoint::client().unwrap();
+    warm_up(&client, server);
+    client.call(server, "take this").unwrap();
+}
+
+/// RPC-20.
+#[test]
+fn the_server_knows_at_once_that_a_client_was_killed() {
+    let server = Endpoint::bind("127.0.0.1:0").unwrap();
+    let mut client = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "process_death::the_client", "--nocapture", "--test-threads", "1"])
+        .env(CLIENT_OF, server.local_addr().to_string())
+        .spawn()
+        .unwrap();
+    let request = loop {
+        let request = server.recv_request().unwrap();
+        if request.payload() == "take this" {
+            break request;
+        }
+        request.reply("warm").unwrap();
+    };
+    let (waits, process) = (request.watch_client(), request.watch_process().unwrap());
+    assert!(!waits.is_gone() && !process.is_gone());
+    client.kill().unwrap();
+    client.wait().unwrap();
+    while !(waits.is_gone() && process.is_gone()) {
+        assert!(server.recv_request_timeout(Duration::from_millis(1)).unwrap().is_none());
+    }
+    assert!(request.watch_client().is_gone(), "a later watch knows");
+    assert!(matches!(request.reply("too late"), Err(ReplyError::ClientGone)));
 }
 
 fn warm_up(client: &Endpoint, to: SocketAddr) {

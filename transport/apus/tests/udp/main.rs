@@ -8,6 +8,7 @@ mod firewall;
 #[path = "../endpoint/fixtures.rs"]
 mod fixtures;
 mod forged_icmp;
+mod mtu_hole;
 #[path = "../namespace/mod.rs"]
 mod namespace;
 mod older_version;

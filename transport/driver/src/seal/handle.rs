@@ -1,9 +1,10 @@
 //! State shared by both halves of a sealed driver, with the operations for other threads.
 
 use super::clock::SealClock;
+use crate::session::{PeerLife, Session};
 use apus_seal::{
     Datagram, HandshakeError, Handshakes, Identity, Limits, Negotiator, Opener, Refusals,
-    SealCounters, SealEvent, Sealer,
+    SealCounters, SealEvent, Sealer, ServerLife,
 };
 use apus_wire::HEADER_LEN;
 use std::collections::VecDeque;
@@ -43,13 +44,20 @@ pub(super) struct SealState {
     /// Changes of the keys for sending.
     pub(super) sealers: VecDeque<(SocketAddr, Change<Sealer>)>,
     pub(super) openers: VecDeque<(SocketAddr, Change<Opener>)>,
-    pub(super) sessions: VecDeque<(SocketAddr, u64)>,
+    pub(super) sessions: VecDeque<NewSession>,
     pub(super) outbox: VecDeque<Datagram>,
     /// READY packets, and the sessions whose keys must seal them.
     pub(super) known: VecDeque<(Datagram, u64)>,
     /// First bytes of packets that were not sent because the handshake with their peer failed.
     pub(super) refused: VecDeque<(SocketAddr, [u8; HEADER_LEN])>,
     next_age_check: Duration,
+}
+
+/// A session that was not passed to the protocol yet.
+pub(super) struct NewSession {
+    pub(super) peer: SocketAddr,
+    pub(super) number: u64,
+    pub(super) server_life: Option<ServerLife>,
 }
 
 /// A change of the keys of a peer.
@@ -195,11 +203,19 @@ impl SealHandle {
     }
 
     /// Returns a session that was not passed to the protocol yet.
-    pub(super) fn take_session(&self) -> Option<(SocketAddr, u64)> {
+    pub(super) fn take_session(&self) -> Option<Session> {
         if !self.for_protocol.load(Ordering::Acquire) {
             return None;
         }
-        self.change(|_, state| state.sessions.pop_front())
+        self.change(|now, state| {
+            let NewSession { peer, number, server_life } = state.sessions.pop_front()?;
+            let life = server_life.map(|stated| PeerLife {
+                age: stated.age,
+                stated_within: now.saturating_sub(stated.asked),
+                is_other: stated.is_other,
+            });
+            Some(Session { peer, number, life })
+        })
     }
 }
 
@@ -209,7 +225,9 @@ impl SealState {
         while let Some(event) = self.handshakes.poll_event() {
             match event {
                 SealEvent::Established(new) => {
-                    self.sessions.push_back((new.peer, new.sealer.session()));
+                    let (peer, number) = (new.peer, new.sealer.session());
+                    let server_life = new.server_life;
+                    self.sessions.push_back(NewSession { peer, number, server_life });
                     self.sealers.push_back((new.peer, Change::Set(new.sealer)));
                     self.openers.push_back((new.peer, Change::Set(new.opener)));
                 }

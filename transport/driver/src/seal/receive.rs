@@ -209,6 +209,10 @@ impl ReceiveHalf for OpenedReceive {
         }
     }
 
+    fn take_warning(&mut self) -> Option<String> {
+        self.inner.take_warning()
+    }
+
     fn reports(&mut self, sink: &mut dyn FnMut(NetworkReport<'_>)) {
         self.inner.reports(sink);
         if self.opening.handle.has_refused() {

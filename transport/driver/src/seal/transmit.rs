@@ -1,7 +1,7 @@
 //! The transmitting half: seals packets while it copies them, and sends the packets of handshakes.
 
-use super::handle::{Change, SealHandle, canonical};
-use crate::{Burst, BurstPacket, TransmitHalf};
+use super::handle::{Change, NewSession, SealHandle, canonical};
+use crate::{Burst, BurstPacket, Session, TransmitHalf};
 use apus_process::Owner;
 use apus_seal::{Datagram, Failure, SealCounters, Sealer, TAG_LEN};
 use apus_wire::{Flags, HEADER_LEN, Header, Kind, SealedHeader};
@@ -183,7 +183,8 @@ impl SealedTransmit {
             // The protocol lost the session: only a new handshake gives both ends another one.
             Some(_) if offers => state.handshakes.forget(to),
             Some(session) if SealedHeader::session(header).is_none() => {
-                state.sessions.push_back((to, session));
+                let again = NewSession { peer: to, number: session, server_life: None };
+                state.sessions.push_back(again);
             }
             // A packet of an earlier session.
             Some(_) => {}
@@ -258,7 +259,7 @@ impl TransmitHalf for SealedTransmit {
         }
     }
 
-    fn poll_session(&mut self) -> Option<(SocketAddr, u64)> {
+    fn poll_session(&mut self) -> Option<Session> {
         self.handle.take_session()
     }
 }

@@ -57,8 +57,10 @@ impl Service {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let stop = Arc::new(Descriptor::new(event.map_err(|error| remove(error.into()))?));
         let stopped = stop.clone();
+        let mut reserve = Reserve::default();
+        reserve.fill(&stop);
         let name = thread::Builder::new().name("apus-live".to_owned());
-        let thread = name.spawn(move || listen(&listener, &stopped)).map_err(remove)?;
+        let thread = name.spawn(move || listen(&listener, &stopped, reserve)).map_err(remove)?;
         Ok(Self { path, owner: Owner::current(), stop, thread: Some(thread) })
     }
 }
@@ -79,8 +81,9 @@ impl Drop for Service {
     }
 }
 
-fn listen(listener: &UnixListener, stop: &Descriptor) {
+fn listen(listener: &UnixListener, stop: &Descriptor, mut reserve: Reserve) {
     loop {
+        reserve.fill(stop);
         let mut fds = [PollFd::new(listener, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
         match poll(&mut fds, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -96,9 +99,34 @@ fn listen(listener: &UnixListener, stop: &Descriptor) {
             // An error concerns this client alone: it has disconnected or is too slow.
             Ok((stream, _)) => drop(serve(&stream)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // No descriptors: the client waits in the queue of the socket.
-            Err(_) => thread::sleep(Duration::from_millis(100)),
+            // No descriptors: a process that lacks them is the one to be inspected.
+            Err(_) => match reserve.release().then(|| listener.accept()) {
+                Some(Ok((stream, _))) => drop(serve(&stream)),
+                // Another thread was faster; the client waits in the queue of the socket.
+                Some(Err(_)) | None => thread::sleep(Duration::from_millis(100)),
+            },
         }
+    }
+}
+
+/// Descriptors kept in reserve, so that a process without free ones can be inspected: one for the
+/// client, one for the files that a response is made from.
+#[derive(Debug, Default)]
+struct Reserve([Option<Descriptor>; 2]);
+
+impl Reserve {
+    /// Fills the reserve with copies of `any` descriptor, as far as the system grants them.
+    fn fill(&mut self, any: &Descriptor) {
+        for place in self.0.iter_mut().filter(|place| place.is_none()) {
+            *place = any.try_clone().ok();
+        }
+    }
+
+    /// Releases the reserve. Returns whether there was one.
+    fn release(&mut self) -> bool {
+        let had = self.0[0].is_some();
+        self.0 = Default::default();
+        had
     }
 }
 

@@ -1,6 +1,7 @@
 //! The check of an RPC whose peer should be sending: requests the missing bytes, and gives up in
 //! the end.
 
+use super::client::{check_client, is_watched_in_service};
 use super::progress::{Progress, check_progress};
 use super::suspect::{fail_unreached, interval};
 use crate::budget::SendBudget;
@@ -50,9 +51,7 @@ pub(super) fn check(
         SideState::Server(ServerState::Outgoing) => {
             check_response(protocol, inbound, output, rpc, now);
         }
-        SideState::Server(ServerState::InService) => {
-            debug_assert!(false, "TIME-2: not watched in service");
-        }
+        SideState::Server(ServerState::InService) => check_client(protocol, inbound, output, rpc),
     }
 }
 
@@ -101,7 +100,12 @@ fn asks(protocol: &Protocol, rpc: RpcKey, timeout: u64) -> u32 {
 }
 
 /// Sends RESENDs to `peer` for the RPCs in its line, as many as its burst has room for (TIME-6).
-fn ask_in_turn(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Output, peer: PeerId) {
+pub(super) fn ask_in_turn(
+    protocol: &mut Protocol,
+    inbound: &mut Inbound,
+    output: &mut Output,
+    peer: PeerId,
+) {
     let read_up_to = protocol.timers.arrears.read_up_to(protocol.now);
     let (interval, most) = (interval(protocol, peer), protocol.timers.resend_interval.most());
     while protocol.tables.peers[peer].resends.may_ask(read_up_to, interval, most) {
@@ -115,7 +119,7 @@ fn ask_in_turn(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Outp
         if receives && waits_for_peer(&protocol.tables.rpcs, rpc) && is_due(protocol, rpc) {
             output.request_missing(protocol, rpc);
             inbound.granter.silence(&mut protocol.tables.rpcs, rpc);
-        } else if is_doubtful(protocol, rpc) {
+        } else if is_doubtful(protocol, rpc) || is_watched_in_service(protocol, rpc) {
             output.ask_whether_known(protocol, rpc);
         }
     }
@@ -141,7 +145,7 @@ fn is_doubtful(protocol: &Protocol, rpc: RpcKey) -> bool {
 
 /// Whether the peer has been silent about `rpc` for long enough, and the last request to it was not
 /// recent (TIME-3).
-fn is_due(protocol: &Protocol, rpc: RpcKey) -> bool {
+pub(super) fn is_due(protocol: &Protocol, rpc: RpcKey) -> bool {
     let entry = &protocol.tables.rpcs[rpc];
     let since = protocol.timers.arrears.read_up_to(protocol.now).since(entry.asked);
     let asked_lately = entry.asks > 0 && since < interval(protocol, entry.peer);

@@ -1,6 +1,7 @@
 //! Timer expiry, called by `handle_timeout` alone.
 
 mod check;
+mod client;
 mod idle_acks;
 mod progress;
 mod suspect;

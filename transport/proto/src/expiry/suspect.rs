@@ -36,6 +36,9 @@ pub(crate) fn ask(
     match entry.side {
         // Whatever the server answers shows that it is alive: BUSY, DATA, RPC_UNKNOWN.
         Side::Client(_) => _ = output.request_missing(protocol, rpc),
+        Side::Server(_) if entry.incoming.is_none() && entry.outgoing.is_none() => {
+            output.ask_whether_known(protocol, rpc);
+        }
         Side::Server(_) => {
             protocol.tables.peers[peer].need_ack.sent(now);
             protocol.tables.rpcs[rpc].ask(now);
@@ -104,11 +107,15 @@ pub(crate) fn interval(protocol: &Protocol, peer: PeerId) -> u64 {
     protocol.resend_interval(peer)
 }
 
-/// Returns whether a report about `port` of its peer concerns this RPC: calls, and responses that
-/// the client may not have. A request that is being received or served ends by other timers.
+/// Returns whether a report about `port` of its peer concerns this RPC: calls, responses that the
+/// client may not have, and requests in service whose client is watched (RPC-20). Other requests
+/// end by other timers.
 fn concerns(entry: &Rpc, port: Option<u16>) -> bool {
-    let waits =
-        matches!(entry.state(), SideState::Client(_) | SideState::Server(ServerState::Outgoing));
+    let waits = match entry.state() {
+        SideState::Client(_) | SideState::Server(ServerState::Outgoing) => true,
+        SideState::Server(ServerState::InService) => entry.silence_place.tick != 0,
+        SideState::Server(ServerState::Incoming) => false,
+    };
     waits && port.is_none_or(|port| entry.peer_port == port)
 }
 

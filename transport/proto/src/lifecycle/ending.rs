@@ -25,6 +25,8 @@ pub(crate) enum Ending {
     Discarded,
     /// It was given up before it could be executed; the client may send it again.
     GivenUp,
+    /// This endpoint has refused it.
+    Refused,
 }
 
 /// The response is complete: gives it to the caller, and acknowledges it with the next packet to
@@ -136,7 +138,7 @@ pub(crate) fn refuse_live(
         output.control_with(protocol, rpc, Body::RpcUnknown, Flags::REFUSED, refusal as u32);
     }
     output.observation.metrics.admission.refused += 1;
-    end_server(protocol, inbound, output, rpc, Ending::Discarded);
+    end_server(protocol, inbound, output, rpc, Ending::Refused);
 }
 
 /// A server RPC ends.
@@ -148,13 +150,22 @@ pub(crate) fn end_server(
     rpc: RpcKey,
     ending: Ending,
 ) {
+    // Only a watched request is in service and among those whose silence is watched.
+    let is_watched = protocol.tables.rpcs.get(rpc).is_some_and(|entry| {
+        entry.silence_place.tick != 0 && entry.incoming.is_none() && entry.outgoing.is_none()
+    });
     if remove(protocol, inbound, output, rpc, ending != Ending::GivenUp).is_none() {
         return;
+    }
+    if is_watched && ending != Ending::Refused {
+        output.observation.events.push_back(Event::ClientGone { rpc });
     }
     let progress = &mut output.observation.metrics.progress;
     match ending {
         Ending::Acknowledged => progress.server_responses_done += 1,
-        Ending::Discarded | Ending::GivenUp => progress.server_rpcs_discarded += 1,
+        Ending::Discarded | Ending::GivenUp | Ending::Refused => {
+            progress.server_rpcs_discarded += 1;
+        }
     }
 }
 

@@ -209,12 +209,24 @@ impl MessageOut {
         self.progress.at().max(self.new_sent)
     }
 
-    /// Changes the size of packets that have not left yet.
-    pub(crate) const fn set_segment(&mut self, segment: u32) {
+    /// Changes the size of packets that have not left yet. Bytes whose longer packets did not
+    /// arrive may all be sent again.
+    #[inline(always)]
+    pub(crate) fn set_segment(&mut self, segment: u32) {
         if segment != self.segment {
-            self.segment = segment;
-            self.reshaped |= self.sent > 0;
+            self.reshape(segment);
         }
+    }
+
+    #[cold]
+    fn reshape(&mut self, segment: u32) {
+        if segment < self.segment
+            && let Some(again) = &mut self.retransmission
+        {
+            again.forget_repeats();
+        }
+        self.segment = segment;
+        self.reshaped |= self.sent > 0;
     }
 
     /// Sends the message again as if none of it had left: its receiver has kept nothing (AMO-1).
@@ -337,6 +349,24 @@ impl MessageOut {
     /// End of the sequence of equal packets that contains `offset`.
     const fn zone_end(&self, offset: u32) -> u32 {
         if offset < self.unscheduled { self.unscheduled } else { self.extent() }
+    }
+
+    /// Payload bytes of the packet that holds byte `offset`; `None` if it has not left, or packets
+    /// of several sizes may hold it.
+    pub(crate) fn packet_bytes(&self, offset: u32) -> Option<u32> {
+        if self.reshaped || offset >= self.sent {
+            return None;
+        }
+        let packet = self.packet_at(offset);
+        Some(packet.end - packet.start)
+    }
+
+    /// Payload bytes of the longest packet of the message; all have left.
+    #[inline(always)]
+    pub(crate) const fn longest_packet(&self) -> u32 {
+        let (first, second) = (self.unscheduled, self.extent() - self.unscheduled);
+        let zone = if first > second { first } else { second };
+        if zone < self.segment { zone } else { self.segment }
     }
 
     /// The packet of the first transmission that held byte `offset`.

@@ -127,6 +127,11 @@ impl Retransmission {
         self.repeats.drain(..excess);
     }
 
+    /// Forgets which bytes were sent again: packets of another size may arrive.
+    pub(super) fn forget_repeats(&mut self) {
+        self.repeats.clear();
+    }
+
     /// Number of bytes that were requested, and of bytes that have arrived since: each counts once.
     pub(super) fn asked(&self) -> u32 {
         (self.asked.sum() + self.arrived.sum()) as u32

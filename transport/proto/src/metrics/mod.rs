@@ -84,6 +84,9 @@ counters! {
         need_acks_exhausted,
         /// Times that the ack buffer of a peer was full (`ack_overflows`).
         ack_overflows,
+        /// Paths found to drop long packets without a report (a path MTU black hole): packets to
+        /// the peer became short.
+        paths_narrowed,
     }
 }
 
@@ -135,6 +138,9 @@ counters! {
         /// Stalled requests that were given up because others needed the room of their received
         /// bytes.
         stalled_requests_given_up,
+        /// Calls that failed because their responses stalled and others needed the room of their
+        /// received bytes.
+        stalled_responses_given_up,
         /// Responses that made no progress and were given up because others needed their room.
         responses_given_up,
         /// Responses that were dropped because their host had as many as a host may have.
@@ -142,8 +148,11 @@ counters! {
         /// Sessions that replaced an earlier one of the same address (a restarted client). In the
         /// kernel profile: hosts whose call counter restarted.
         sessions_replaced,
-        /// Calls that failed because the server had been restarted.
+        /// Servers that had lost the session of this endpoint's calls: they were restarted, or had
+        /// forgotten this client.
         peers_restarted,
+        /// Calls sent again by themselves to a restarted server that cannot have executed them.
+        calls_sent_again,
     }
 }
 

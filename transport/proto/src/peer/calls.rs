@@ -1,6 +1,7 @@
 //! A client's state about one server.
 
 use super::FinishedIds;
+use crate::time::Instant;
 use apus_wire::UdpFields;
 
 /// Calls to one peer: their ids, and the session that the peer serves them in.
@@ -17,6 +18,8 @@ pub(crate) struct Calls {
     /// The session that was forgotten last: the server may still be there, and ask about calls that
     /// have ended.
     former: Option<u64>,
+    /// When the session was offered, or a packet last showed that the server has it.
+    shown: Instant,
 }
 
 /// A session that a server has offered.
@@ -37,6 +40,7 @@ impl Calls {
             ended: FinishedIds::starting_at(first_id),
             offer: None,
             former: None,
+            shown: Instant::ZERO,
         }
     }
 
@@ -61,20 +65,27 @@ impl Calls {
         self.offer.filter(|offer| offer.session == session)?.claim
     }
 
-    /// Accepts an offer of the server.
-    pub(crate) fn accept(&mut self, offer: Offer) {
+    /// Accepts an offer of the server at `now`.
+    pub(crate) fn accept(&mut self, offer: Offer, now: Instant) {
         self.forget_session();
         self.offer = Some(offer);
+        self.shown = now;
     }
 
-    /// Records that the server has shown `session`.
+    /// Records that the server has shown `session` at `now`.
     #[inline]
-    pub(crate) fn note_known(&mut self, session: u64) {
+    pub(crate) fn note_known(&mut self, session: u64, now: Instant) {
         if let Some(offer) = &mut self.offer
             && offer.session == session
         {
             offer.claim = None;
+            self.shown = now;
         }
+    }
+
+    /// When the server last showed a session.
+    pub(crate) const fn shown(&self) -> Instant {
+        self.shown
     }
 
     /// Drops the session: the next host at this address may be another server.

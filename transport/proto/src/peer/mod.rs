@@ -6,6 +6,7 @@
 
 mod acks;
 mod address;
+mod birth;
 mod calls;
 mod challenges;
 mod counted_ids;
@@ -17,6 +18,7 @@ mod hosts;
 mod id_memory;
 mod need_ack;
 mod outgoing;
+mod packet_size;
 mod resend_burst;
 mod rtt;
 mod serving;
@@ -29,6 +31,7 @@ mod variant;
 pub(crate) use acks::Acks;
 pub use address::Address;
 pub(crate) use address::peer_address;
+pub(crate) use birth::{Birth, stated_age};
 pub(crate) use calls::{Calls, Offer};
 pub(crate) use challenges::{Challenges, Slot};
 pub(crate) use cutoffs::PeerCutoffs;
@@ -37,6 +40,7 @@ pub(crate) use host_lives::{RequestSign, digest};
 pub(crate) use hosts::HostAddress;
 pub(crate) use need_ack::NeedAckGate;
 pub(crate) use outgoing::OutgoingBytes;
+pub(crate) use packet_size::{PacketSize, SizeChange};
 pub(crate) use resend_burst::ResendBurst;
 pub(crate) use rtt::Rtt;
 pub(crate) use serving::{Displaced, Serving, Standing};
@@ -66,8 +70,8 @@ pub(crate) struct Peer {
     host: HostId,
     /// Variant of its module (kernel profile).
     pub(crate) variant: Variant,
-    /// Payload bytes of a full DATA packet to it.
-    pub(crate) segment: u32,
+    /// The size of packets to it.
+    pub(crate) size: PacketSize,
     /// Priorities that it announces for unscheduled packets.
     pub(crate) cutoffs: PeerCutoffs,
     /// Unscheduled bytes in flight to it.
@@ -115,7 +119,7 @@ impl Peer {
     /// Returns the bytes of the longest datagram that several packets to it may share (WIRE-29); 0
     /// if it does not read such datagrams.
     pub(crate) const fn longest_shared_datagram(&self) -> usize {
-        if self.reads_shared_datagrams { DATA_HEADER_LEN + self.segment as usize } else { 0 }
+        if self.reads_shared_datagrams { DATA_HEADER_LEN + self.size.segment() as usize } else { 0 }
     }
 
     /// Records that it disclaimed one of its requests. Its others are doubtful from `now` on, or

@@ -16,17 +16,14 @@ use super::dormant::Dormant;
 use super::hosts::{Host, Hosts};
 use super::id_memory::IdMemory;
 use super::{
-    Address, Calls, Challenges, Displaced, HostId, Peer, PeerCutoffs, PeerId, Serving,
+    Address, Calls, Challenges, Displaced, HostId, PacketSize, Peer, PeerCutoffs, PeerId, Serving,
     UnprovenAnswers,
 };
 use crate::config::Config;
-use crate::limits::{
-    DEFAULT_PACKET_BYTES, HOSTS_PER_EVICTION, PEER_SCAN_INTERVAL, PEERS_PER_EVICTION,
-    PEERS_PER_SCAN,
-};
+use crate::limits::{HOSTS_PER_EVICTION, PEER_SCAN_INTERVAL, PEERS_PER_EVICTION, PEERS_PER_SCAN};
 use crate::secret::{Purpose, Secret};
 use crate::time::Instant;
-use apus_wire::{DATA_HEADER_LEN, Profile};
+use apus_wire::Profile;
 use foldhash::fast::FixedState;
 use slotmap::SlotMap;
 use smallvec::SmallVec;
@@ -158,7 +155,7 @@ impl Peers {
             address,
             host,
             variant: super::Variant::default(),
-            segment: (DEFAULT_PACKET_BYTES - DATA_HEADER_LEN) as u32,
+            size: PacketSize::unknown(),
             cutoffs: PeerCutoffs::unknown(self.highest_priority),
             unscheduled: super::UnscheduledWindow::default(),
             cutoffs_sent: Instant::ZERO,
@@ -222,6 +219,11 @@ impl Peers {
     /// The host of a peer.
     pub(crate) fn host_of(&mut self, id: PeerId) -> &mut Host {
         &mut self.hosts[self.slots[id].host]
+    }
+
+    /// The name of the host of a peer.
+    pub(crate) fn host_id(&self, id: PeerId) -> HostId {
+        self.slots[id].host
     }
 
     /// A peer and its host.
@@ -306,7 +308,8 @@ impl Peers {
     fn forget_idle(&mut self, now: Instant, limit: u64) {
         for _ in 0..self.ring.len().min(PEERS_PER_SCAN) {
             let Some(id) = self.ring.pop_front() else { return };
-            let Some(peer) = self.slots.get(id) else { continue };
+            let Some(peer) = self.slots.get_mut(id) else { continue };
+            peer.size.raise_if_due(now);
             if !peer.live_rpcs.is_empty() || now.since(peer.last_used) < limit {
                 self.ring.push_back(id);
             } else {

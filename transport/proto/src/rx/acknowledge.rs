@@ -21,9 +21,15 @@ pub(super) fn acknowledge(
     id: u64,
 ) -> bool {
     let Some(rpc) = protocol.tables.rpcs.find(peer, id, Role::Server) else { return false };
-    let Some(server) = protocol.tables.rpcs[rpc].server() else { return false };
+    let entry = &protocol.tables.rpcs[rpc];
+    let Some(server) = entry.server() else { return false };
     let ending = match server.state() {
-        ServerState::Outgoing => Ending::Acknowledged,
+        ServerState::Outgoing => {
+            if let Some(response) = &entry.outgoing {
+                protocol.tables.peers[peer].size.note_arrived(response.longest_packet());
+            }
+            Ending::Acknowledged
+        }
         ServerState::Incoming | ServerState::InService => Ending::Discarded,
     };
     end_server(protocol, inbound, output, rpc, ending);

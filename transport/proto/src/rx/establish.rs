@@ -6,7 +6,7 @@ use super::on_need_ack::{begin_session, peer_restarted};
 use crate::drop_reason::DropReason;
 use crate::inbound::Inbound;
 use crate::lifecycle::peer_for_client;
-use crate::peer::{Address, Offer, Slot};
+use crate::peer::{Address, Birth, Offer, Slot};
 use crate::protocol::Protocol;
 use crate::tx::Output;
 use apus_wire::UdpFields;
@@ -15,8 +15,9 @@ use apus_wire::UdpFields;
 /// (SEAL-11).
 ///
 /// As client, calls without a session start in it, and calls of another session end or move as
-/// after an offer (AMO-3). As server, the requests of another session belong to an earlier life of
-/// the client (AMO-4).
+/// after an offer (AMO-3, AMO-11); `birth` is that of the endpoint at `address`, if it has stated
+/// its age. As server, the requests of another session belong to an earlier life of the client
+/// (AMO-4).
 ///
 /// # Errors
 ///
@@ -27,6 +28,7 @@ pub(crate) fn establish_session(
     output: &mut Output,
     address: Address,
     session: u64,
+    birth: Option<Birth>,
 ) -> Result<(), DropReason> {
     let peer = match protocol.tables.peers.find(&address) {
         Some(peer) => peer,
@@ -35,7 +37,7 @@ pub(crate) fn establish_session(
     let offer = Offer { session, claim: None };
     match protocol.tables.peers[peer].calls.session() {
         Some(known) if known == session => {}
-        Some(_) => peer_restarted(protocol, inbound, output, peer, offer),
+        Some(_) => peer_restarted(protocol, inbound, output, peer, offer, birth),
         None => begin_session(protocol, output, peer, offer),
     }
     let serving = &mut protocol.tables.peers[peer].serving;

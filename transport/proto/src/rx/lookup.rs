@@ -3,6 +3,7 @@
 use crate::drop_reason::DropReason;
 use crate::peer::{Address, Peer, PeerId, Peers, Variant};
 use crate::rpc::{RpcKey, Tables};
+use crate::time::Instant;
 use apus_wire::{Body, Data, Flags, Header, Role};
 
 /// The source of a packet.
@@ -103,8 +104,8 @@ pub(super) fn note_variant(peer: &mut Peer, body: &Body<'_>) {
 /// Records that the server has its session: a packet about a live call, other than the offer, shows
 /// it. DATA need not answer the challenge any more.
 #[inline]
-pub(super) fn note_known(server: &mut Peer, header: &Header) {
+pub(super) fn note_known(server: &mut Peer, header: &Header, now: Instant) {
     if let Some(fields) = header.udp() {
-        server.calls.note_known(fields.incarnation);
+        server.calls.note_known(fields.incarnation, now);
     }
 }

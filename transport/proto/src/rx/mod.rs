@@ -24,6 +24,7 @@ mod on_need_ack;
 mod on_resend;
 mod on_response;
 mod on_rpc_unknown;
+mod send_again;
 mod unproven;
 
 use crate::datagram::Datagram;

@@ -17,7 +17,7 @@ pub(super) fn on_busy(
     let entry = &protocol.tables.rpcs[rpc];
     let asked = entry.asked;
     if entry.role() == Role::Client {
-        note_known(&mut protocol.tables.peers[peer], header);
+        note_known(&mut protocol.tables.peers[peer], header, protocol.now);
         if entry.asks == 1 {
             protocol.tables.peers[peer].rtt.sample(protocol.now, protocol.now.since(asked));
         }

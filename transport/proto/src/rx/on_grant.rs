@@ -19,7 +19,7 @@ pub(super) fn on_grant(
     grant: &Grant,
 ) -> Result<(), DropReason> {
     let (peer, rpc) = rpc_of(tables, from, header, Proof::Session)?;
-    note_known(&mut tables.peers[peer], header);
+    note_known(&mut tables.peers[peer], header, now);
     let entry = &mut tables.rpcs[rpc];
     let possible = entry.step(RpcStep::Grant);
     let Some(message) = entry.outgoing.as_mut().filter(|_| possible) else {

@@ -6,10 +6,11 @@ use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
 use crate::inbound::Inbound;
 use crate::lifecycle::fail_client;
-use crate::peer::{Offer, PeerId};
+use crate::peer::{Birth, Offer, PeerId};
 use crate::probe::ProbeKind;
 use crate::protocol::Protocol;
 use crate::rpc::{Binding, ClientState, Rpc, RpcKey, Side, SideState};
+use crate::time::Instant;
 use crate::tx::Output;
 use apus_wire::{AckList, Body, Features, Flags, Header, Role, UdpFields};
 
@@ -28,7 +29,10 @@ pub(super) fn on_need_ack(
     }
     let question = header.udp().filter(|fields| fields.flags.contains(Flags::CONFIRM));
     match (find_rpc(&protocol.tables, from, header), question) {
-        (Some((peer, rpc)), Some(fields)) => on_offer(protocol, inbound, output, peer, rpc, fields),
+        (Some((peer, rpc)), Some(fields)) => {
+            let birth = birth_of(protocol, rpc, header);
+            on_offer(protocol, inbound, output, (peer, rpc), fields, birth)
+        }
         // The call is over. An offering server has kept nothing of it.
         (None, Some(_)) => Err(DropReason::UnknownRpc),
         (None, None) => {
@@ -69,9 +73,9 @@ fn on_offer(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
     output: &mut Output,
-    peer: PeerId,
-    rpc: RpcKey,
+    (peer, rpc): (PeerId, RpcKey),
     fields: &UdpFields,
+    birth: Option<Birth>,
 ) -> Result<(), DropReason> {
     let session = fields.incarnation;
     // WIRE-33: the offers of an older server repeat no claim, and it keeps the request.
@@ -88,7 +92,7 @@ fn on_offer(
             if repeats {
                 begin_session(protocol, output, peer, offer);
             } else {
-                protocol.tables.peers[peer].calls.accept(offer);
+                protocol.tables.peers[peer].calls.accept(offer, protocol.now);
                 bind(protocol, rpc, Binding::Session(session));
                 repeat(protocol, output, rpc);
             }
@@ -101,7 +105,9 @@ fn on_offer(
         // WIRE-33: a server that has offered 48 bits repeats claims. Without one, the id of the
         // call would be the only secret.
         Some(bound) if !repeats && bound >> 32 != 0 => return Err(DropReason::StaleSession),
-        Some(bound) if answers(bound) => peer_restarted(protocol, inbound, output, peer, offer),
+        Some(bound) if answers(bound) => {
+            peer_restarted(protocol, inbound, output, peer, offer, birth);
+        }
         _ => return Err(DropReason::StaleSession),
     }
     if protocol.tables.rpcs.get(rpc).is_some() {
@@ -122,7 +128,7 @@ pub(super) fn begin_session(
 ) {
     let calls = &mut protocol.tables.peers[peer].calls;
     if calls.session().is_none() {
-        calls.accept(offer);
+        calls.accept(offer, protocol.now);
     }
     let binding = Binding::new(calls.session());
     let unbound = |entry: &Rpc| entry.client().is_some_and(|c| c.binding == Binding::None);
@@ -171,17 +177,20 @@ fn repeat(protocol: &mut Protocol, output: &mut Output, rpc: RpcKey) {
 }
 
 /// Handles a server that has lost the session of the calls: it was restarted, or has forgotten this
-/// client. Calls that may have been executed fail; idempotent ones continue in the new session
-/// (AMO-3).
+/// client. Calls that it has certainly not executed continue in the new session, as if they had not
+/// been sent (AMO-11), and so do idempotent ones, whose fate is unknown; the others fail (AMO-3).
 pub(super) fn peer_restarted(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
     output: &mut Output,
     peer: PeerId,
     offer: Offer,
+    birth: Option<Birth>,
 ) {
     output.observation.metrics.admission.peers_restarted += 1;
-    protocol.tables.peers[peer].calls.accept(offer);
+    let calls = &mut protocol.tables.peers[peer].calls;
+    let shown = calls.shown();
+    calls.accept(offer, protocol.now);
     let bound_before = |entry: &Rpc| {
         let bound = entry.client().and_then(|client| client.binding.session());
         bound.is_some_and(|bound| bound != offer.session)
@@ -193,13 +202,33 @@ pub(super) fn peer_restarted(
         let entry = &protocol.tables.rpcs[rpc];
         let answered = entry.state() == SideState::Client(ClientState::Incoming);
         let Some(client) = entry.client() else { continue };
-        if client.idempotent && !answered {
+        let is_moved = client.binding.is_moved();
+        if !answered && !is_moved && is_unexecuted(entry, shown, birth) {
+            output.observation.metrics.admission.calls_sent_again += 1;
+            bind(protocol, rpc, Binding::Session(offer.session));
+            start_over(protocol, output, rpc);
+        } else if client.idempotent && !answered {
             bind(protocol, rpc, Binding::Moved(offer.session));
             start_over(protocol, output, rpc);
         } else {
             fail_client(protocol, inbound, output, rpc, FailureKind::PeerRestarted);
         }
     }
+}
+
+/// The birth of the server that answers packets of the call `rpc` with this offer (AMO-11).
+fn birth_of(protocol: &Protocol, rpc: RpcKey, header: &Header) -> Option<Birth> {
+    let request =
+        protocol.tables.rpcs[rpc].outgoing.as_ref().filter(|request| request.sent() > 0)?;
+    Birth::of_stated(header.sequence, request.first_sent, protocol.now)
+}
+
+/// Whether the request of a call in a session that was last shown at `shown` was certainly not
+/// executed: the server cannot have all of it, or was born after that and before the request left.
+fn is_unexecuted(entry: &Rpc, shown: Instant, birth: Option<Birth>) -> bool {
+    entry.outgoing.as_ref().is_some_and(|request| {
+        !request.is_sent() || birth.is_some_and(|birth| birth.excludes(shown, request.first_sent))
+    })
 }
 
 /// The call is over, or was never made: releases the server's state, and takes along the acks that

@@ -1,6 +1,7 @@
 //! RESEND: the receiver of a message lacks bytes of it.
 
 use super::lookup::{Proof, Source, find_rpc, note_known, our_role, rpc_of, was_finished};
+use super::send_again::send_again;
 use super::unproven::count_answer;
 use crate::drop_reason::DropReason;
 use crate::protocol::Protocol;
@@ -24,11 +25,15 @@ pub(super) fn on_resend(
     rpc_of(&protocol.tables, from, header, Proof::Session)?;
     let in_flight = protocol.timers.in_flight(&protocol.config, protocol.now);
     if our_role(header) == Role::Client {
-        note_known(&mut protocol.tables.peers[peer], header);
+        note_known(&mut protocol.tables.peers[peer], header, protocol.now);
     }
     let entry = &mut protocol.tables.rpcs[rpc];
     if !entry.step(RpcStep::Resend) {
         // Either the response does not exist yet, or the request has arrived long ago.
+        if entry.role() == Role::Server {
+            // Its client waits, and need not be asked (RPC-20).
+            protocol.tables.hear_busy(protocol.now, peer, rpc);
+        }
         output.control(protocol, rpc, Body::Busy);
         return Ok(());
     }
@@ -65,8 +70,7 @@ fn resend_range(
 ) -> bool {
     let highest = protocol.config.highest_priority();
     let entry = &mut protocol.tables.rpcs[rpc];
-    let peer = &protocol.tables.peers[entry.peer];
-    let cutoffs = &peer.cutoffs;
+    let cutoffs = &protocol.tables.peers[entry.peer].cutoffs;
     let Some(message) = &mut entry.outgoing else { return true };
     let mut end = message.sent();
     if !resend.is_everything() {
@@ -76,10 +80,11 @@ fn resend_range(
     }
     let level = cutoffs.level(end.saturating_sub(resend.offset), highest);
     let asked = if resend.brief { level } else { resend.priority };
-    let on_its_way = |sent| in_flight.covers(&peer.rtt, protocol.now.since(sent));
-    let any_lost = message.request_resend(resend.offset..end, asked.min(level), on_its_way);
-    message.note_progress(protocol.now);
-    output.queue_resend(protocol, rpc);
+    let any_lost =
+        send_again(protocol, output, rpc, resend.offset..end, asked.min(level), in_flight);
+    if let Some(message) = &mut protocol.tables.rpcs[rpc].outgoing {
+        message.note_progress(protocol.now);
+    }
     output.outbound.messages.update(&mut protocol.tables.rpcs, rpc);
     any_lost
 }

@@ -37,7 +37,7 @@ pub(super) fn on_response(
             return Err(reason);
         }
     };
-    note_known(&mut protocol.tables.peers[peer], header);
+    note_known(&mut protocol.tables.peers[peer], header, protocol.now);
     if protocol.tables.rpcs[rpc].incoming.is_none() {
         let length = u64::from(data.message_length);
         if length > protocol.config.max_message() {
@@ -48,13 +48,9 @@ pub(super) fn on_response(
             return Err(DropReason::TooLarge);
         }
         let (budget, peers) = (&mut inbound.budget.receive, &mut protocol.tables.peers);
-        let Ok(room) = budget.begin(
-            protocol.now,
-            &protocol.config,
-            peers,
-            peer,
-            Beginning::of(data, payload.len()),
-        ) else {
+        let config = &protocol.config;
+        let beginning = Beginning::of(config, data, payload.len());
+        let Ok(room) = budget.begin(protocol.now, config, peers, peer, beginning) else {
             // The server is alive; it is asked again when there may be room.
             protocol.tables.hear(protocol.now, peer, rpc);
             protocol.tables.rpcs[rpc].step(RpcStep::NoRoom);
@@ -65,7 +61,8 @@ pub(super) fn on_response(
             complete_client(protocol, inbound, output, rpc, response);
             return Ok(());
         }
-        protocol.tables.rpcs[rpc].incoming = Some(inbound.message_in(protocol.now, data, room));
+        let message = inbound.message_in(protocol.now, data, beginning.announced, room);
+        protocol.tables.rpcs[rpc].incoming = Some(message);
     }
     add_data(protocol, inbound, output, rpc, packet)
 }
@@ -91,6 +88,7 @@ fn begin_response(
     entry.step(RpcStep::ResponseBegins);
     let Some(request) = &entry.outgoing else { return };
     let peer = &mut protocol.tables.peers[peer];
+    peer.size.note_arrived(request.longest_packet());
     if !request.resent {
         let elapsed = protocol.now.since(request.last_sent);
         let unanswered = protocol.now.since(entry.asked);

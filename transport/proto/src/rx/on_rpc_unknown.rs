@@ -1,6 +1,7 @@
 //! RPC_UNKNOWN: the peer does not have an RPC, or will not serve it.
 
 use super::lookup::{Proof, Source, rpc_of};
+use super::send_again::send_again;
 use crate::drop_reason::DropReason;
 use crate::error::{Execution, FailureKind, RpcError};
 use crate::inbound::Inbound;
@@ -104,18 +105,15 @@ fn refused(
 /// Sends the sent part of the request again, at its unscheduled priority. Does nothing if it was
 /// sent so recently that it had not arrived when the server answered.
 fn restart(protocol: &mut Protocol, output: &mut Output, rpc: RpcKey) {
-    let (now, in_flight) =
-        (protocol.now, protocol.timers.in_flight(&protocol.config, protocol.now));
+    let in_flight = protocol.timers.in_flight(&protocol.config, protocol.now);
     let highest = protocol.config.highest_priority();
-    let entry = &mut protocol.tables.rpcs[rpc];
-    let peer = &protocol.tables.peers[entry.peer];
-    let Some(request) = &mut entry.outgoing else { return };
-    let priority = peer.cutoffs.level(request.length(), highest);
-    let on_its_way = |sent| in_flight.covers(&peer.rtt, now.since(sent));
-    if !request.request_resend(0..request.sent(), priority, on_its_way) {
+    let entry = &protocol.tables.rpcs[rpc];
+    let Some(request) = &entry.outgoing else { return };
+    let level = protocol.tables.peers[entry.peer].cutoffs.level(request.length(), highest);
+    let sent = 0..request.sent();
+    if !send_again(protocol, output, rpc, sent, level, in_flight) {
         return;
     }
     output.observation.metrics.recovery.rpc_restarts += 1;
     output.observation.note(&protocol.tables, rpc, ProbeKind::Restart);
-    output.queue_resend(protocol, rpc);
 }

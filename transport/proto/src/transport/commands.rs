@@ -152,6 +152,21 @@ impl Transport {
         Ok(())
     }
 
+    /// Watches the client of a request that the application has: it is asked from now on whether it
+    /// still waits, and [`crate::Event::ClientGone`] follows if it does not (RPC-20). Returns
+    /// `false` if the request has ended. In the kernel profile, clients are not asked.
+    pub fn watch_client(&mut self, now: Instant, rpc: RpcKey) -> bool {
+        self.advance(now);
+        let Protocol { tables, timers, .. } = &mut self.protocol;
+        let Some(entry) = tables.rpcs.get(rpc) else { return false };
+        let is_asked = self.output.outbound.identity.profile == Profile::Udp;
+        if is_asked && entry.permits(RpcStep::Reply) && entry.silence_place.tick == 0 {
+            tables.rpcs[rpc].hear(now);
+            timers.silence.watch(&mut tables.rpcs, rpc, now);
+        }
+        true
+    }
+
     /// Returns the peer of a call, if the call may be made.
     fn peer_of_call(&mut self, to: Address, payload: &Payload) -> Result<PeerId, CommandError> {
         if self.inbound.shut_down {
@@ -282,7 +297,8 @@ impl Transport {
         timers.silence.make_room(&mut tables.rpcs);
         outbound.messages.make_room(&tables.rpcs);
         let entry = &mut tables.rpcs[rpc];
-        let message = entry.outgoing.insert(MessageOut::new(payload, unscheduled, to.segment));
+        let message =
+            entry.outgoing.insert(MessageOut::new(payload, unscheduled, to.size.segment()));
         if message.is_sendable() {
             outbound.messages.add(rpc, entry, extent(length as u32));
         }
@@ -325,5 +341,5 @@ fn take_unscheduled(
     let bytes = limit.map_or(usual, |limit| usual.min(limit.max(1)));
     let is_long = length > peer.cutoffs.longest_unscheduled;
     let bytes = if is_long { bytes.min(FIRST_BYTES) } else { bytes };
-    peer.unscheduled.take(bytes.min(length), peer.segment)
+    peer.unscheduled.take(bytes.min(length), peer.size.segment())
 }

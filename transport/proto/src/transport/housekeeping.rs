@@ -4,15 +4,13 @@ use super::Transport;
 use crate::error::FailureKind;
 use crate::expiry::{ask, interval, note_returned};
 use crate::lifecycle::{Ending, end_server, fail_and_disown, refuse_live};
-use crate::limits::MIN_PACKET_BYTES;
 use crate::neighbours::{ArrivingLengths, Neighbours, Published};
-use crate::peer::{Address, Peer, peer_address};
+use crate::peer::{Address, Birth, Peer, peer_address};
 use crate::rpc::{RpcKey, ServerState, SideState};
 use crate::rx::establish_session;
-use crate::time::Instant;
-use apus_wire::{
-    Body, DATA_HEADER_LEN, Header, Kind, Packet, Profile, Refusal, Role, SenderId, UdpFields,
-};
+use crate::time::{Instant, nanos};
+use apus_wire::{Body, Header, Kind, Packet, Profile, Refusal, Role, SenderId, UdpFields};
+use std::time::Duration;
 
 /// A report of the system, or of an ICMP packet, about a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,26 +39,61 @@ impl Unreachable {
     }
 }
 
+/// The life of a peer, as it has stated it in a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatedLife {
+    /// Its age.
+    pub age: Duration,
+    /// Time since the statement, at most.
+    pub stated_within: Duration,
+    /// Whether the peer's earlier session certainly belonged to another life.
+    pub is_other: bool,
+}
+
+impl StatedLife {
+    fn birth(self, now: Instant) -> Birth {
+        let asked = now.as_nanos().saturating_sub(nanos(self.stated_within));
+        // Another life need not be distinguished by time.
+        let asked = if self.is_other { now } else { Instant::from_nanos(asked) };
+        Birth::of_age(nanos(self.age), asked, now)
+    }
+}
+
 impl Transport {
     /// Sets the length of the longest packet (header and payload) that reaches `peer` in one piece.
     /// Lengths below that of IPv6's minimum MTU are raised to it; an unknown peer is ignored.
     pub fn set_packet_limit(&mut self, peer: Address, bytes: usize) {
         let peer = peer_address(self.output.outbound.identity.profile, peer);
         if let Some(peer) = self.protocol.tables.peers.find(&peer) {
-            let segment = bytes.max(MIN_PACKET_BYTES) - DATA_HEADER_LEN;
-            self.protocol.tables.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
+            self.protocol.tables.peers[peer].size.report(bytes);
         }
+    }
+
+    /// Sets when this endpoint's life began: every packet that it receives was sent to its address
+    /// after that, or waited for it. Clients learn from it that a restarted server has not executed
+    /// their requests (AMO-11). By default that is not stated.
+    ///
+    /// For an engine that has just opened its socket: no earlier life receives at the address.
+    pub const fn set_birth(&mut self, now: Instant) {
+        self.output.outbound.identity.born = Some(now);
     }
 
     /// Sets the session of `peer` with this endpoint, and of this endpoint with it: 48 bits shared
     /// only by both ends, after a handshake that has shown that the peer is at its address and
     /// alive (SEAL-11). It replaces the session challenge (AMO-1): calls that wait for a session
     /// start in it, and RPCs of another session end as if the peer had been restarted (AMO-3,
-    /// AMO-4).
+    /// AMO-4). If the peer has stated its `life`, calls that it cannot have executed continue
+    /// (AMO-11).
     ///
     /// Ignored in the kernel profile, which has no sessions, and if there is no room for the peer:
     /// then its requests are answered by a session challenge.
-    pub fn establish_session(&mut self, now: Instant, peer: Address, session: u64) {
+    pub fn establish_session(
+        &mut self,
+        now: Instant,
+        peer: Address,
+        session: u64,
+        life: Option<StatedLife>,
+    ) {
         self.advance(now);
         let profile = self.output.outbound.identity.profile;
         if profile == Profile::Udp {
@@ -71,6 +104,7 @@ impl Transport {
                 &mut self.output,
                 peer,
                 session,
+                life.map(|stated| stated.birth(now)),
             );
         }
     }
@@ -159,7 +193,7 @@ impl Transport {
     /// [`Transport::observe_neighbours`].
     pub fn publish(&mut self) -> Published<'_> {
         Published {
-            incoming: self.inbound.granter.backlog(),
+            incoming: self.inbound.granter.published_backlog(),
             active: self.inbound.granter.active_here(),
             link_nanos: self.output.outbound.pacer.take_unpublished(),
         }
@@ -414,6 +448,7 @@ mod tests {
     use crate::error::Execution;
     use crate::event::Event;
     use crate::transport::Call;
+    use apus_wire::DATA_HEADER_LEN;
 
     const NOW: Instant = Instant::ZERO;
 

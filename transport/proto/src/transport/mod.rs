@@ -13,7 +13,7 @@ mod outputs;
 mod senders;
 
 pub use commands::Call;
-pub use housekeeping::Unreachable;
+pub use housekeeping::{StatedLife, Unreachable};
 pub use info::{MessageProgress, RpcInfo, RpcState};
 pub use senders::{SenderInfo, Senders};
 
@@ -60,7 +60,7 @@ impl Transport {
         let secret = Secret::new(seed);
         let incarnation = secret.number(Purpose::Incarnation) as u32;
         let hash_seed = secret.number(Purpose::Hash);
-        let identity = Identity { profile: config.profile(), port, incarnation };
+        let identity = Identity { profile: config.profile(), port, incarnation, born: None };
         let configured = config.link_mbps();
         let link_mbps = if configured > 0 { configured } else { ASSUMED_LINK_MBPS };
         let protocol = Protocol {

@@ -1,34 +1,37 @@
 //! Questions to a peer: RESEND for missing bytes, the session challenge.
 
 use super::output::Output;
-use crate::peer::Address;
+use crate::peer::{Address, stated_age};
 use crate::protocol::Protocol;
 use crate::rpc::{RpcKey, Side};
+use crate::time::Instant;
 use apus_wire::{Body, Flags, Header, Resend, UdpFields};
 
 impl Output {
     /// Offers `session` to the client of a request with this header, no state of which is kept
-    /// (AMO-1). `fields` are the header's.
+    /// (AMO-1), and states the age of this endpoint at `now` (AMO-11). `fields` are the header's.
     pub(crate) fn challenge(
         &mut self,
+        now: Instant,
         to: Address,
         header: &Header,
         fields: &UdpFields,
         session: u64,
     ) {
         let claim = UdpFields::claim(fields.incarnation);
+        let age = stated_age(self.outbound.identity.born, now);
         let server = self.outbound.identity.server_fields(Some(session));
         let fields = UdpFields { low_water: claim, ..server };
-        self.answer_as(to, header, fields, Body::NeedAck, Flags::CONFIRM, 0);
+        self.answer_as(to, header, fields, Body::NeedAck, Flags::CONFIRM, age);
     }
 
     /// Asks the client of `rpc` whether it still has the request, all sendable bytes of which have
-    /// arrived: a RESEND for no bytes, answered by BUSY or RPC_UNKNOWN (TIME-15, BAD-7).
+    /// arrived: a RESEND for no bytes, answered by BUSY or RPC_UNKNOWN (TIME-15, RPC-20, BAD-7).
     pub(crate) fn ask_whether_known(&mut self, protocol: &mut Protocol, rpc: RpcKey) {
         let entry = &mut protocol.tables.rpcs[rpc];
-        let Some(message) = &entry.incoming else { return };
+        let granted = entry.incoming.as_ref().map_or(0, |message| message.granted());
         // Offset and length 0 would mean everything (WIRE-12).
-        let offset = message.granted().max(1);
+        let offset = granted.max(1);
         entry.ask(protocol.now);
         let peer = entry.peer;
         protocol.tables.peers[peer].resends.sent(protocol.now, 0);

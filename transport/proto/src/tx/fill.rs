@@ -82,6 +82,7 @@ impl<'a> Filler<'a> {
             budget: &mut inbound.budget.receive,
         };
         inbound.granter.run(
+            protocol.now,
             &mut protocol.tables.rpcs,
             &mut room,
             &mut output.observation.metrics.scheduling,
@@ -126,7 +127,7 @@ impl<'a> Filler<'a> {
                 self.output.outbound.resends.remove(rpc);
                 continue;
             };
-            let segment = self.protocol.tables.peers[entry.peer].segment;
+            let segment = self.protocol.tables.peers[entry.peer].size.segment();
             let cut = match &mut entry.outgoing {
                 Some(message) => {
                     let short =
@@ -171,7 +172,7 @@ impl<'a> Filler<'a> {
         if throttled {
             let entry = &self.protocol.tables.rpcs[rpc];
             let waiting = entry.outgoing.as_ref().map_or(0, MessageOut::waiting);
-            let segment = self.protocol.tables.peers[entry.peer].segment;
+            let segment = self.protocol.tables.peers[entry.peer].size.segment();
             self.output.outbound.pacer.reserve(self.protocol.now, waiting, segment);
         }
         if throttled && !was_throttled {
@@ -179,7 +180,7 @@ impl<'a> Filler<'a> {
             self.output.observation.note(&self.protocol.tables, rpc, ProbeKind::Throttled { wait });
         }
         let entry = &mut self.protocol.tables.rpcs[rpc];
-        let segment = self.protocol.tables.peers[entry.peer].segment;
+        let segment = self.protocol.tables.peers[entry.peer].size.segment();
         let room = room?.min(choice.most);
         let cut = next_cut(entry.outgoing.as_mut()?, segment, room, &self.protocol.config)?;
         self.output.outbound.messages.sent(choice, cut.bytes());
@@ -195,7 +196,7 @@ impl<'a> Filler<'a> {
     #[inline(always)]
     fn make_up_short(self, rpc: RpcKey) -> Option<Transmit<'a>> {
         let entry = &mut self.protocol.tables.rpcs[rpc];
-        let segment = self.protocol.tables.peers[entry.peer].segment;
+        let segment = self.protocol.tables.peers[entry.peer].size.segment();
         let message = entry.outgoing.as_mut()?;
         if let Some(length) = message.send_whole(segment) {
             return self.make_up(rpc, Cut { range: 0..length, segment }, false);
@@ -239,7 +240,8 @@ impl<'a> Filler<'a> {
         // After a loss the rest takes the path known to be open: a filter may drop packets from
         // other ports.
         let is_sprayable = is_granted && message.is_sprayable && !message.resent;
-        let mut coalesce = if is_last { peer.longest_shared_datagram() } else { 0 };
+        // A path may drop long datagrams, so bytes that were lost leave in one of their own.
+        let mut coalesce = if is_last && !retransmit { peer.longest_shared_datagram() } else { 0 };
         // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
         // range.
         let asked = if retransmit { cut.range.end } else { 0 };

@@ -2,6 +2,7 @@
 
 use crate::peer::Calls;
 use crate::rpc::{Rpc, Side};
+use crate::time::Instant;
 use apus_wire::{Dialect, Features, Flags, Header, KernelFields, Kind, Profile, UdpFields};
 
 /// The endpoint's identity, stated in every packet.
@@ -12,6 +13,8 @@ pub(crate) struct Identity {
     pub(crate) port: u16,
     /// Random number of this endpoint's life (udp profile).
     pub(crate) incarnation: u32,
+    /// When this life began, if that is known (AMO-11).
+    pub(crate) born: Option<Instant>,
 }
 
 impl Identity {

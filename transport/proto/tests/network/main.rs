@@ -17,8 +17,10 @@ mod dice;
 mod flood;
 mod handle_packet;
 mod keep_only;
+mod long_packets;
 mod operations;
 #[path = "../../../../fuzz/replay.rs"]
 mod replay;
+mod restarts;
 mod scenarios;
 mod world;

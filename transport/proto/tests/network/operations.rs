@@ -205,6 +205,7 @@ fn operate(world: &mut World, operation: &Operation) {
                 abandonment: per_mille(abandonment),
                 corruption,
                 crashes: false,
+                longest: None,
             };
         }
         Operation::Corruption { one: 0x5a, two } => world.faults.corruption = u32::from(two) * 4,

@@ -1,8 +1,8 @@
 //! Random faults of the network and of hosts.
 
 use crate::dice::Dice;
-use crate::world::{Faults, MILLISECOND, State, World};
-use apus_proto::{Config, Execution};
+use crate::world::{Faults, MILLISECOND, World};
+use apus_proto::Config;
 
 /// Calls in random directions at random times: empty, of some bytes or packets, and rarely of many.
 pub(crate) fn traffic(world: &mut World, calls: usize) {
@@ -103,26 +103,6 @@ fn crashes_never_make_a_call_run_twice_or_lie() {
         };
         run(seed, faults, 200);
     }
-}
-
-/// The first call after a restart pays for it, the others do not. (The server used to drop the new
-/// session with the call that the client disowned: each further call failed in the same way.)
-#[test]
-fn a_restart_costs_one_call() {
-    let mut world = World::new(Dice::seeded(1), 2, config(), Faults::default());
-    for _ in 0..4 {
-        world.call(0, 1, 100, false, None).unwrap();
-        world.run_until(world.now + 10 * MILLISECOND);
-        if world.calls.len() == 1 {
-            world.crash(1);
-        }
-    }
-    let states: Vec<_> = world.calls.iter().map(|made| made.state).collect();
-    let failed = State::Failed(Execution::Unknown);
-    assert_eq!(states, [State::Responded, failed, State::Responded, State::Responded]);
-    world.heal();
-    world.check_calls();
-    world.check_nothing_is_left();
 }
 
 /// Invariant CORE-1.

@@ -30,6 +30,8 @@ pub(crate) struct Faults {
     /// Packets with a changed byte. The checksums of UDP and Ethernet catch them; if one passes, no
     /// promise about executions and contents holds any more.
     pub(crate) corruption: u32,
+    /// Longest packet that arrives: a router drops longer ones without a report.
+    pub(crate) longest: Option<usize>,
     /// Requests that the application drops without a reply.
     pub(crate) abandonment: u32,
     /// Whether servers crash and restart without memory.
@@ -173,6 +175,7 @@ impl World {
         let seed = self.dice.seed() ^ self.births.wrapping_mul(0xd134_2543_de82_ef95);
         let mut transport = Transport::new(self.config.clone(), address(host).port(), seed.into());
         transport.set_payload_prefix(self.keep);
+        transport.set_birth(Instant::from_nanos(self.now));
         transport
     }
 
@@ -259,6 +262,9 @@ impl World {
 
     fn transmit(&mut self, from: usize, to: SocketAddr, mut packet: Vec<u8>) {
         let to = usize::from(to.port()) - 1;
+        if self.faults.longest.is_some_and(|longest| packet.len() > longest) {
+            return;
+        }
         if self.dice.chance(self.faults.corruption) {
             let at = self.dice.below(packet.len() as u64) as usize;
             packet[at] ^= 1 << self.dice.below(8);

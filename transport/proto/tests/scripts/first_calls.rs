@@ -128,6 +128,22 @@ fn a_restarted_server() {
     ");
 }
 
+/// AMO-11: a request that no server can have completely is sent again, whatever its age.
+#[test]
+fn a_restarted_server_and_a_request_that_has_not_left() {
+    let transcript = run("
+        meet P
+        call P 200000
+        call P 10
+        P: NEED_ACK c2 +CONFIRM session=500
+    ");
+    let failed: Vec<&str> = transcript.lines().filter(|line| line.contains("failed")).collect();
+    assert_eq!(failed.len(), 1, "{transcript}");
+    assert!(failed[0].contains("failed c2"), "{transcript}");
+    let last = transcript.lines().last().unwrap();
+    assert!(last.contains("DATA c1 0..") && last.contains("session=500"), "{transcript}");
+}
+
 /// AMO-5: a refusal covers the life of the server that sends it. The call's fate in an earlier life
 /// is unknown. (Found by the fuzzer.)
 #[test]

@@ -30,3 +30,4 @@ mod shutdown;
 mod spraying;
 mod timeouts;
 mod unknown_rpcs;
+mod watched_clients;

@@ -47,4 +47,4 @@ mod stream;
 mod table;
 
 pub use refusals::Refusals;
-pub use table::{Datagram, Established, Handshakes, Limits, SealEvent};
+pub use table::{Datagram, Established, Handshakes, Limits, SealEvent, ServerLife};

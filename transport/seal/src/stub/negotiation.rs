@@ -3,10 +3,11 @@
 use super::cipher::{StubKeys, mix};
 use crate::failure::Failure;
 use crate::identity::{Identity, IdentityKind};
-use crate::negotiation::{KeyChange, Negotiation, Negotiator};
+use crate::negotiation::{KeyChange, Life, Negotiation, Negotiator};
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Identity and trust of one end of stub handshakes.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ impl StubNegotiator {
         mix(self.state.fetch_add(1, Ordering::Relaxed), 0x5eed)
     }
 
-    fn begin(&self, is_client: bool) -> Box<dyn Negotiation> {
+    fn begin(&self, is_client: bool, life: Life) -> Box<dyn Negotiation> {
         let policy = self.policy;
         let step = if is_client { StubStep::Hello } else { StubStep::AwaitHello };
         Box::new(StubNegotiation {
@@ -56,6 +57,7 @@ impl StubNegotiator {
             ours: self.draw(),
             theirs: 0,
             peer: None,
+            life: Some(life),
             step,
             input: Vec::new(),
         })
@@ -63,12 +65,12 @@ impl StubNegotiator {
 }
 
 impl Negotiator for StubNegotiator {
-    fn connect(&self, _peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
-        Ok(self.begin(true))
+    fn connect(&self, _peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure> {
+        Ok(self.begin(true, life))
     }
 
-    fn accept(&self, _peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
-        Ok(self.begin(false))
+    fn accept(&self, _peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure> {
+        Ok(self.begin(false, life))
     }
 
     fn fill_random(&self, out: &mut [u8]) {
@@ -120,6 +122,10 @@ enum StubStep {
 /// Bytes of each message.
 const MESSAGE: usize = 24;
 
+const fn micros(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
 #[derive(Debug)]
 struct StubNegotiation {
     policy: StubPolicy,
@@ -127,6 +133,8 @@ struct StubNegotiation {
     ours: u64,
     theirs: u64,
     peer: Option<u64>,
+    /// Of this end until it is stated, then of the other one.
+    life: Option<Life>,
     step: StubStep,
     input: Vec<u8>,
 }
@@ -172,6 +180,17 @@ impl StubNegotiation {
         Ok(())
     }
 
+    /// The server's first message: its random number and its life.
+    fn stated(&self) -> [u8; MESSAGE] {
+        let mut message = self.message(0);
+        if let Some(life) = self.life {
+            message[8..16].copy_from_slice(&life.id.to_le_bytes());
+            let age = u64::try_from(life.age.as_micros()).unwrap_or(u64::MAX);
+            message[16..].copy_from_slice(&age.to_le_bytes());
+        }
+        message
+    }
+
     fn proof(&self) -> [u8; MESSAGE] {
         self.message(mix(mix(self.secret(), self.policy.trust), self.policy.name))
     }
@@ -195,7 +214,12 @@ impl Negotiation for StubNegotiation {
             self.step = match self.step {
                 StubStep::AwaitServer | StubStep::AwaitHello => {
                     self.theirs = message[0];
-                    if self.is_client { StubStep::AwaitProof } else { StubStep::Answer }
+                    if self.is_client {
+                        self.life = Some(Life { id: message[1], age: micros(message[2]) });
+                        StubStep::AwaitProof
+                    } else {
+                        StubStep::Answer
+                    }
                 }
                 StubStep::AwaitProof => {
                     self.check_proof(message)?;
@@ -230,7 +254,7 @@ impl Negotiation for StubNegotiation {
                 Some(self.application_keys())
             }
             StubStep::Answer => {
-                out.extend(self.message(0));
+                out.extend(self.stated());
                 self.step = StubStep::AnswerProof;
                 Some(self.handshake_keys())
             }
@@ -259,6 +283,11 @@ impl Negotiation for StubNegotiation {
     fn session(&self) -> Result<u64, Failure> {
         let (client, server) = self.numbers();
         Ok(StubKeys::session_of_handshake(client, server))
+    }
+
+    fn peer_life(&self) -> Option<Life> {
+        // Only the server states its life here.
+        self.life.filter(|_| self.is_client)
     }
 
     fn identity(&self) -> Result<Identity, Failure> {

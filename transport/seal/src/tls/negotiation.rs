@@ -7,7 +7,7 @@ use super::trust::Trust;
 use super::verifier::{CertificateVerifier, KeyVerifier, cause_of, name_of};
 use crate::failure::Failure;
 use crate::identity::{Identity, IdentityKind, PeerRole};
-use crate::negotiation::{KeyChange, Negotiation, Negotiator};
+use crate::negotiation::{KeyChange, Life, Negotiation, Negotiator};
 use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
@@ -194,15 +194,19 @@ fn key_log() -> Arc<dyn KeyLog> {
 }
 
 impl Negotiator for TlsNegotiator {
-    fn connect(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
+    fn connect(&self, peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure> {
         let name = name_of(peer.ip());
-        let connection = ClientConnection::new(self.client.clone(), Version::V1, name, Vec::new());
+        // In the ClientHello, which the transcript authenticates.
+        let stated = life.to_bytes().to_vec();
+        let connection = ClientConnection::new(self.client.clone(), Version::V1, name, stated);
         let connection = connection.map_err(|_| Failure::Internal)?;
         Ok(self.begin(peer, connection.into()))
     }
 
-    fn accept(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
-        let connection = ServerConnection::new(self.server.clone(), Version::V1, Vec::new());
+    fn accept(&self, peer: SocketAddr, life: Life) -> Result<Box<dyn Negotiation>, Failure> {
+        // In EncryptedExtensions, which the server's Finished authenticates.
+        let stated = life.to_bytes().to_vec();
+        let connection = ServerConnection::new(self.server.clone(), Version::V1, stated);
         let connection = connection.map_err(|_| Failure::Internal)?;
         Ok(self.begin(peer, connection.into()))
     }
@@ -286,6 +290,10 @@ impl Negotiation for TlsNegotiation {
         let session = u64::from_be_bytes(session);
         // A small value would be taken for a session of an older version (WIRE-33).
         Ok(if session >> 32 == 0 { session | 1 << 47 } else { session })
+    }
+
+    fn peer_life(&self) -> Option<Life> {
+        self.connection.quic_transport_parameters().and_then(Life::parse)
     }
 
     fn identity(&self) -> Result<Identity, Failure> {

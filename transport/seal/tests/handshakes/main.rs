@@ -6,6 +6,7 @@ mod crossing;
 mod failures;
 mod floods;
 mod identities;
+mod lives;
 mod load;
 mod network;
 mod plain_tls;

@@ -1,6 +1,8 @@
 //! Two endpoints, and a network that a test can disturb.
 
-use apus_seal::{Datagram, Handshakes, Limits, Negotiator, OpenError, Opener, SealEvent, Sealer};
+use apus_seal::{
+    Datagram, Handshakes, Limits, Negotiator, OpenError, Opener, SealEvent, Sealer, ServerLife,
+};
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -21,6 +23,8 @@ pub(crate) struct End {
     known: VecDeque<Datagram>,
     /// Replaced and removed keys.
     pub(crate) earlier: Vec<(Sealer, Opener)>,
+    /// What servers have stated about their lives, by handshake.
+    pub(crate) lives: Vec<Option<ServerLife>>,
 }
 
 impl End {
@@ -31,7 +35,8 @@ impl End {
     pub(crate) fn with_limits(port: u16, negotiator: Arc<dyn Negotiator>, limits: Limits) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let handshakes = Handshakes::new(negotiator, port, limits, START);
-        Self { address, handshakes, keys: None, known: VecDeque::new(), earlier: Vec::new() }
+        let (keys, known, earlier, lives) = Default::default();
+        Self { address, handshakes, keys, known, earlier, lives }
     }
 
     pub(crate) fn session(&self) -> Option<u64> {
@@ -62,7 +67,10 @@ impl End {
     pub(crate) fn take_events(&mut self) {
         while let Some(event) = self.handshakes.poll_event() {
             let before = match event {
-                SealEvent::Established(new) => self.keys.replace((new.sealer, new.opener)),
+                SealEvent::Established(new) => {
+                    self.lives.push(new.server_life);
+                    self.keys.replace((new.sealer, new.opener))
+                }
                 SealEvent::Removed { session, .. } if Some(session) == self.session() => {
                     self.keys.take()
                 }

@@ -1,13 +1,17 @@
 //! Handshakes against rustls as an independent QUIC-TLS peer.
 
 use crate::certificates::Ca;
-use apus_seal::{KeyChange, KeyPair, Negotiator};
+use apus_seal::{KeyChange, KeyPair, Life, Negotiator};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
 use rustls::quic::{
     ClientConnection, Connection, KeyChange as TlsKeyChange, ServerConnection, Version,
 };
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The life that our end states.
+const LIFE: Life = Life { id: 5, age: Duration::from_micros(7) };
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
@@ -96,10 +100,11 @@ fn a_plain_server_completes_our_handshake() {
     config.alpn_protocols = vec![b"apus/2".to_vec()];
     let theirs = ServerConnection::new(Arc::new(config), Version::V1, Vec::new()).unwrap();
     let mut theirs = Connection::from(theirs);
-    let mut ours = ours.connect("127.0.0.1:7".parse().unwrap()).unwrap();
+    let mut ours = ours.connect("127.0.0.1:7".parse().unwrap(), LIFE).unwrap();
     let (our_keys, their_keys) = negotiate!(ours, theirs);
     agree(&our_keys, &their_keys);
     assert_eq!(ours.identity().unwrap().spiffe_id(), Some("spiffe://test/theirs"));
+    assert_eq!(ours.peer_life(), None, "SEAL-18: an earlier version states none");
     let label = b"EXPORTER-apus-session";
     let session = exported(|out| theirs.export_keying_material(out, label, None).map(drop));
     assert_eq!(ours.session().unwrap(), session);
@@ -123,8 +128,12 @@ fn a_plain_client_completes_our_handshake() {
     let name = ServerName::try_from("ours.test").unwrap();
     let mut theirs =
         ClientConnection::new(Arc::new(config), Version::V1, name, Vec::new()).unwrap();
-    let mut ours = ours.accept("127.0.0.1:7".parse().unwrap()).unwrap();
+    let mut ours = ours.accept("127.0.0.1:7".parse().unwrap(), LIFE).unwrap();
     let (our_keys, their_keys) = negotiate!(ours, theirs);
     agree(&our_keys, &their_keys);
     assert_eq!(ours.identity().unwrap().spiffe_id(), Some("spiffe://test/theirs"));
+    // SEAL-18.
+    let stated = [5_u64.to_be_bytes(), 7_u64.to_be_bytes()].concat();
+    assert_eq!(theirs.quic_transport_parameters(), Some(&stated[..]));
+    assert_eq!(ours.peer_life(), None, "an earlier version states none");
 }

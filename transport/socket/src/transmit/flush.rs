@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::{SocketTransmit, broken, refuse};
 use crate::errors;
+use crate::fallback::Call;
 use crate::group::{Group, SendMode};
 use crate::kernel::{self, OutgoingDatagram};
 use crate::submit::{Obstacle, Submitted, submit};
@@ -33,7 +34,7 @@ impl SocketTransmit {
             flow.control(control, merged, &mut self.class);
         }
         let result = self.submit_waiting();
-        self.count_calls(result.calls, result.check_errors);
+        self.count_calls(&result);
         self.sent(result.sent);
         match result.obstacle {
             None => Ok(()),
@@ -45,6 +46,7 @@ impl SocketTransmit {
                 self.handle_refusal(error, cause);
                 Ok(())
             }
+            Some(Obstacle::Broken(error)) if self.sends_one_by_one(error) => Ok(()),
             Some(Obstacle::Broken(error)) => Err(broken(error, self.staging.waiting()[0].flow.to)),
         }
     }
@@ -91,14 +93,15 @@ impl SocketTransmit {
     /// Submits staged packets of the driver's own port to the kernel, in up to [`MESSAGES`] sends.
     #[inline]
     fn submit_waiting(&mut self) -> Submitted {
-        let fd = self.shared.as_fd();
+        let Self { shared, options, staging, many, .. } = self;
+        let fd = shared.as_fd();
         let call = |messages: &mut [OutgoingDatagram<'_>]| kernel::send(fd, messages);
-        let segments = self.options.segments;
-        match self.staging.waiting() {
+        let segments = options.segments;
+        match staging.waiting() {
             // One send, the usual case when the load is low.
             [group] if is_one_send(group, segments) => {
                 let piece = IoSlice::new(group.unsent());
-                submit(&mut [message(group, &piece)], call)
+                submit(&mut [message(group, &piece)], many, call)
             }
             groups => {
                 let groups = groups.iter().take_while(|group| group.flow.port == 0);
@@ -110,7 +113,7 @@ impl SocketTransmit {
                 pieces.extend(sends.take(MESSAGES));
                 let mut messages = ArrayVec::<_, MESSAGES>::new();
                 messages.extend(pieces.iter().map(|(group, piece)| message(group, piece)));
-                submit(&mut messages, call)
+                submit(&mut messages, many, call)
             }
         }
     }
@@ -124,15 +127,23 @@ impl SocketTransmit {
         let mut left = count;
         for group in self.staging.waiting() {
             while left > 0 && !group.is_done() {
+                if is_merged(group, segments) {
+                    self.segmentation.note_success();
+                }
                 let bytes = next_send(group, segments).len();
                 counters.packets_sent.add(group.packets_in(bytes) as u64);
                 group.advance(bytes);
                 left -= 1;
             }
-            if group.is_done() && group.mode == (SendMode::OneByOne { refused: false }) {
-                // The packets were accepted one by one, so segmentation was the problem. Stop using
-                // it.
-                self.options.segments = 1;
+            if group.is_done()
+                && let SendMode::OneByOne { refused: false, cause } = group.mode
+            {
+                // The packets were accepted one by one, so segmentation was the problem.
+                let is_refused = self.segmentation.note_failure(cause);
+                if is_refused || errors::is_segmentation(cause) {
+                    self.options.segments = 1;
+                    self.shared.refused_calls.add(Call::Segment, cause);
+                }
             }
         }
         counters.datagrams_sent.add(count as u64);
@@ -143,21 +154,33 @@ impl SocketTransmit {
     /// reports it.
     #[cold]
     fn handle_refusal(&mut self, error: Errno, cause: NetworkError) {
-        let segments = self.options.segments;
-        let group = &mut self.staging.waiting()[0];
-        if is_merged(group, segments) && errors::may_be_segmentation(error) {
-            group.mode = SendMode::OneByOne { refused: false };
-            self.shared.counters.transmit.segmentation_refused.add(1);
+        if self.sends_one_by_one(error) {
             return;
         }
+        let segments = self.options.segments;
+        let group = &mut self.staging.waiting()[0];
         let send = next_send(group, segments);
         let (bytes, packets) = (send.len(), group.packets_in(send.len()));
         refuse(&self.shared, group.flow.to, cause, packets, &send[..bytes.min(group.segment)]);
-        if let SendMode::OneByOne { refused } = &mut group.mode {
+        if let SendMode::OneByOne { refused, .. } = &mut group.mode {
             *refused = true;
         }
         group.advance(bytes);
         self.staging.remove_done();
+    }
+
+    /// Returns whether the first staged send, refused with `error`, is merged, and the cause may be
+    /// segmentation: its packets are sent one by one then.
+    #[cold]
+    fn sends_one_by_one(&mut self, error: Errno) -> bool {
+        let segments = self.options.segments;
+        let group = &mut self.staging.waiting()[0];
+        let is_cause = is_merged(group, segments) && errors::may_be_segmentation(error);
+        if is_cause {
+            group.mode = SendMode::OneByOne { refused: false, cause: error };
+            self.shared.counters.transmit.segmentation_refused.add(1);
+        }
+        is_cause
     }
 }
 

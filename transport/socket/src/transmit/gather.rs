@@ -81,15 +81,16 @@ impl SocketTransmit {
             flow.control(&mut control, merged, &mut self.class);
             let message = OutgoingDatagram::new(&name, &gathered.pieces, control.as_bytes());
             let fd = self.shared.as_fd();
-            let result = submit(&mut [message], |messages| kernel::send(fd, messages));
-            self.count_calls(result.calls, result.check_errors);
+            let result =
+                submit(&mut [message], &mut self.many, |messages| kernel::send(fd, messages));
+            self.count_calls(&result);
             match result.obstacle {
                 None => self.count_gathered(gathered.packets),
                 Some(Obstacle::Full) => {
                     self.blocked = true;
                     packets = before;
                 }
-                Some(Obstacle::Refused(error, _))
+                Some(Obstacle::Refused(error, _) | Obstacle::Broken(error))
                     if merged.is_some() && errors::may_be_segmentation(error) =>
                 {
                     // `flush` can send them one by one.

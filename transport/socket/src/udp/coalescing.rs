@@ -132,6 +132,10 @@ impl ReceiveHalf for CoalescingReceive {
         self.bulk.reports(sink);
         self.urgent.reports(sink);
     }
+
+    fn take_warning(&mut self) -> Option<String> {
+        self.bulk.take_warning().or_else(|| self.urgent.take_warning())
+    }
 }
 
 impl AsFd for CoalescingReceive {

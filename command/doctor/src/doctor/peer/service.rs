@@ -72,6 +72,9 @@ type CallResult = (Result<Bytes, apus::CallError>, Duration);
 /// Checks whether a long message is delivered in both directions.
 fn long_message(endpoint: &Endpoint, peer: SocketAddr, (result, time): CallResult) -> Finding {
     const CHECK: &str = "long-messages";
+    if endpoint.metrics().protocol.recovery.paths_narrowed > 0 {
+        return narrow_path(peer, result.is_ok());
+    }
     match result {
         Ok(_) => {
             let again = endpoint.metrics().protocol.sent(Kind::Resend);
@@ -108,6 +111,25 @@ fn long_message(endpoint: &Endpoint, peer: SocketAddr, (result, time): CallResul
             }
         }
     }
+}
+
+/// A path that drops long packets without a report, as the endpoint has found.
+fn narrow_path(peer: SocketAddr, is_delivered: bool) -> Finding {
+    let fact = "packets of more than 1280 bytes are lost on the way, and no ICMP error reports it";
+    let finding = if is_delivered {
+        Finding::warning("path-mtu", fact).because(
+            "Long messages arrive, because apus sends shorter packets after three losses; each new client meets the \
+             losses first.",
+        )
+    } else {
+        Finding::error("path-mtu", fact)
+            .because("Shorter packets are lost as well: long messages fail.")
+    };
+    finding.fix([
+        format!("tracepath -n {}  # finds the link with the small MTU", peer.ip()),
+        "ip link set dev DEVICE mtu 1500  # at its ends; or let ICMP \"fragmentation needed\" pass"
+            .to_owned(),
+    ])
 }
 
 /// Checks the traffic class of the service's response to an unknown client.

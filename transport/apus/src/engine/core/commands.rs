@@ -2,7 +2,7 @@
 
 use super::root::Core;
 use crate::engine::paths::local::LocalCallOptions;
-use crate::engine::state::{Abandoned, Key, Origin, Taken};
+use crate::engine::state::{Abandoned, ClientState, Key, Origin, Taken};
 use crate::engine::tracer::stage;
 use crate::error::{CallError, ReplyError};
 use apus_local::{Pair, SendBatch};
@@ -254,6 +254,11 @@ impl Core {
                 })
             }
         };
+        if let Some(origin) = origin
+            && !matches!(&replied, Err(error) if error.is_back_pressure())
+        {
+            self.watches.forget(*origin);
+        }
         match replied {
             Ok(()) => {
                 *origin = None;
@@ -269,6 +274,7 @@ impl Core {
 
     /// Drops a request without a reply: the call fails at its client for this reason.
     pub(crate) fn abandon(&mut self, origin: Origin, why: Refusal) {
+        self.watches.forget(origin);
         match origin {
             Origin::Local(pair, id) => {
                 if let Some(local) = &mut self.local {
@@ -283,6 +289,27 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Watches the client of a request.
+    pub(crate) fn watch_client(&mut self, origin: Option<Origin>) -> Arc<ClientState> {
+        let Some(origin) = origin else { return self.watches.watch_pair(0, true) };
+        let is_open = match origin {
+            Origin::Network(rpc) => {
+                let now = self.command_time();
+                self.network.transport_mut().watch_client(now, rpc)
+            }
+            Origin::Local(pair, id) => {
+                self.local.as_mut().is_some_and(|local| local.is_waiting(pair, id))
+            }
+        };
+        self.watches.watch_request(origin, !(is_open && self.closed.is_none()))
+    }
+
+    /// Watches the process at the other end of a pair.
+    pub(crate) fn watch_pair(&mut self, pair: u64) -> Arc<ClientState> {
+        let is_open = self.local.as_mut().is_some_and(|local| local.pair_of_client(pair).is_some());
+        self.watches.watch_pair(pair, !(is_open && self.closed.is_none()))
     }
 
     /// Holds messages back until [`Core::uncork`].

@@ -5,8 +5,8 @@ use crate::engine::cpu::{Cpu, CpuPart};
 use crate::engine::handoff::{ByKind, WakeList};
 use crate::engine::paths::local::{LocalContext, LocalState, Path};
 use crate::engine::state::{
-    Backlog, CallTimeout, Calls, CorkState, Delivery, DrainWaiters, Inbox, Network, Observation,
-    PassQuota, Polling, RoomWaiters, Time,
+    Backlog, CallTimeout, Calls, ClientWatches, CorkState, Delivery, DrainWaiters, Inbox, Network,
+    Observation, PassQuota, Polling, RoomWaiters, Time,
 };
 use crate::engine::tracer::Tracer;
 use crate::error::Closed;
@@ -37,6 +37,8 @@ pub(crate) struct Core {
     pub(super) wakes: WakeList,
     pub(super) time: Time,
     pub(super) observation: Observation,
+    /// Clients of requests that the application has, if it watches them.
+    pub(super) watches: ClientWatches,
     /// Kinds of messages that other shards are asked to steal although the surplus has not grown.
     pub(super) passed_on: ByKind<bool>,
     /// `None` while the endpoint is open.
@@ -91,6 +93,7 @@ impl Core {
             wakes: WakeList::default(),
             time: Time::new(clock),
             observation,
+            watches: ClientWatches::default(),
             passed_on: ByKind::default(),
             closed: None,
             spreads_close: false,
@@ -99,18 +102,30 @@ impl Core {
 
     /// Lends the groups that a delivery may change.
     pub(super) const fn delivery(&mut self) -> Delivery<'_> {
-        let Self { network, calls, inbox, room, polling, wakes, observation, .. } = self;
-        Delivery { network, calls, inbox, room, polling, wakes, observation }
+        let Self { network, calls, inbox, room, polling, wakes, observation, watches, .. } = self;
+        Delivery { network, calls, inbox, room, polling, wakes, observation, watches }
     }
 
     /// Lends the groups that a handler of shared memory may change; `None` if the endpoint does not
     /// have that path.
     pub(super) fn local_context(&mut self) -> Option<LocalContext<'_>> {
         let is_corked = self.cork.is_corked();
-        let Self { network, calls, local, inbox, room, polling, wakes, time, observation, .. } =
-            self;
+        let Self {
+            network,
+            calls,
+            local,
+            inbox,
+            room,
+            polling,
+            wakes,
+            time,
+            observation,
+            watches,
+            ..
+        } = self;
         let local = local.as_mut()?;
-        let delivery = Delivery { network, calls, inbox, room, polling, wakes, observation };
+        let delivery =
+            Delivery { network, calls, inbox, room, polling, wakes, observation, watches };
         Some(LocalContext { local, delivery, time, is_corked })
     }
 

@@ -47,6 +47,7 @@ impl Core {
         }
         // The refusals leave, if the driver is not broken.
         let _ = self.try_transmit(usize::MAX);
+        self.watches.end_all();
         self.inbox.dismiss(&mut self.wakes);
         self.room.notify(&mut self.polling, &mut self.wakes);
         self.drain.notify(&mut self.wakes);

@@ -22,6 +22,7 @@ use super::watch_set::WatchSet;
 use crate::engine::handoff::RoleState;
 use crate::engine::shard::Shard;
 use crate::engine::waiting::{Alarm, Signal};
+use crate::refusal::Named;
 use apus_process::{Descriptor, Owner, PerProcess};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -162,7 +163,9 @@ impl Poller {
     fn start() -> io::Result<Arc<Self>> {
         let poller = Arc::new(Self {
             owner: Owner::current(),
-            epoll: Descriptor::new(epoll::create(epoll::CreateFlags::CLOEXEC)?),
+            epoll: Descriptor::new(
+                epoll::create(epoll::CreateFlags::CLOEXEC).named("epoll_create")?,
+            ),
             clock: Alarm::new()?,
             stop: Signal::new()?,
             members: Mutex::default(),
@@ -175,7 +178,8 @@ impl Poller {
         let thread = name.spawn({
             let poller = poller.clone();
             move || poller.run()
-        })?;
+        });
+        let thread = thread.named("start a thread (clone)")?;
         *locked(&poller.thread) = Some(thread);
         Ok(poller)
     }

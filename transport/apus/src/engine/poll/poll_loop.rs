@@ -10,6 +10,7 @@ use crate::engine::shard::{Locked, Shard};
 use crate::engine::state::{FULL_PASSES, WaitKind};
 use crate::engine::waiting::{PollMode, Spin, WakeConditions, WakeReasons};
 use crate::error::Closed;
+use crate::warning;
 use apus_trace::clock::ticks;
 use apus_trace::{Event, recorder};
 use std::io;
@@ -336,6 +337,9 @@ impl Shard {
                 reported = true;
                 self.lock().handle_report(&report);
             });
+            if let Some(text) = receiver.take_warning() {
+                warning::print(format_args!("{text}"));
+            }
         }
         if batch.packets > 0 {
             batch.stamps.ended = recorder::stamp();

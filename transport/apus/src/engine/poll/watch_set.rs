@@ -6,6 +6,7 @@
 
 use crate::engine::shard::Shard;
 use crate::engine::waiting::Descriptors;
+use crate::refusal::Named;
 use apus_process::Descriptor;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
@@ -27,7 +28,8 @@ impl WatchSet {
     ///
     /// The system grants no descriptor, or no memory.
     pub(crate) fn open(shard: &Shard) -> io::Result<Self> {
-        let set = Descriptor::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
+        let set = epoll::create(epoll::CreateFlags::CLOEXEC).named("epoll_create")?;
+        let set = Descriptor::new(set);
         let mut receiver = shard.receiver();
         let Descriptors { driver, bulk, doorbell } = receiver.descriptors();
         let data = EventData::new_u64(0);

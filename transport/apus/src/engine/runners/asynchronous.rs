@@ -18,6 +18,7 @@ use crate::engine::waiting::{
     ARRIVAL, CooperativeSpin, Descriptors, PollMode, WakeReasons, readable,
 };
 use crate::error::Closed;
+use crate::refusal::Named;
 use apus_process::Descriptor;
 use apus_proto::Instant;
 use apus_trace::{Event, recorder};
@@ -61,7 +62,8 @@ pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
         (owned(driver)?, bulk.map(owned).transpose()?, doorbell.map(owned).transpose()?)
     };
     let timer =
-        timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC);
+    let timer = timer.named("timerfd_create")?;
     let sources = Sources {
         driver: readable(driver)?,
         bulk: bulk.map(readable).transpose()?,

@@ -4,6 +4,7 @@ use crate::engine::poll::UntilClosed;
 use crate::engine::shard::Shard;
 use crate::engine::waiting::PollMode;
 use crate::overload::CoreShare;
+use crate::refusal::Named;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
@@ -39,7 +40,8 @@ pub(crate) fn start(
             run_with_a_share(&shard, poll, share);
         }
         let _ = shard.run_loop(&UntilClosed, poll, None);
-    })?;
+    });
+    let thread = thread.named("start a thread (clone)")?;
     match pinned.recv() {
         Ok(Ok(())) => Ok(thread),
         Ok(Err(error)) => Err(error),

@@ -4,6 +4,7 @@
 //! waiter is notified.
 
 use super::calls::{Calls, Key};
+use super::client_watches::ClientWatches;
 use super::inbox::Inbox;
 use super::message::{IncomingRequest, Origin};
 use super::network::Network;
@@ -23,6 +24,7 @@ pub(crate) struct Delivery<'a> {
     pub(crate) polling: &'a mut Polling,
     pub(crate) wakes: &'a mut WakeList,
     pub(crate) observation: &'a mut Observation,
+    pub(crate) watches: &'a mut ClientWatches,
 }
 
 impl Delivery<'_> {
@@ -40,6 +42,7 @@ impl Delivery<'_> {
                 Event::Failed { cookie, error, .. } => self.end_call(cookie, Err(error)),
                 Event::NewPeer(peer) => self.network.renew_packet_limit(peer),
                 Event::Room => self.notify_room(),
+                Event::ClientGone { rpc } => self.watches.request_ended(Origin::Network(rpc)),
                 // A later protocol may have more events.
                 _ => {}
             }

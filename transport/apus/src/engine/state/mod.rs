@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`Network`] | the protocol and the driver's transmit half |
 //! | [`Calls`] | calls whose completion the application has not received |
+//! | [`ClientWatches`] | clients whose departure the application wants to know |
 //! | [`Inbox`] | requests and completions for the application, and the backlog's bound ([`backlog`]) |
 //! | [`RoomWaiters`], [`DrainWaiters`] | waiters for room to send and for acknowledgements |
 //! | [`Polling`] | the poll role, the leader's sleep, the background poller's alarm |
@@ -20,6 +21,7 @@
 mod backlog;
 mod call_timeout;
 mod calls;
+mod client_watches;
 mod cork;
 mod delivery;
 mod drain;
@@ -35,6 +37,7 @@ mod time;
 pub(crate) use backlog::{Backlog, FULL_PASSES};
 pub(crate) use call_timeout::CallTimeout;
 pub(crate) use calls::{Abandoned, Calls, Key, LocalCall, LocalTimer, OverdueCall, Response};
+pub(crate) use client_watches::{ClientState, ClientWatches};
 pub(crate) use cork::CorkState;
 pub(crate) use delivery::Delivery;
 pub(crate) use drain::DrainWaiters;

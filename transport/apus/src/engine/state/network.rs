@@ -5,11 +5,12 @@
 use super::observation::Observation;
 use crate::engine::tracer::Tracer;
 use apus_driver::{
-    Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, ReceiveHalf, TransmitHalf,
+    Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, PeerLife, ReceiveHalf, Session,
+    TransmitHalf,
 };
 use apus_proto::{
-    Address, CommandError, Datagram, Instant, Payload, Profile, Rejected, Transmit, Transport,
-    Unreachable,
+    Address, CommandError, Datagram, Instant, Payload, Profile, Rejected, StatedLife, Transmit,
+    Transport, Unreachable,
 };
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
@@ -174,8 +175,13 @@ impl Network {
     /// were any.
     fn take_sessions(&mut self, now: Instant) -> bool {
         let mut some = false;
-        while let Some((peer, session)) = self.transmit.poll_session() {
-            self.transport.establish_session(now, peer, session);
+        while let Some(Session { peer, number, life }) = self.transmit.poll_session() {
+            let life = life.map(|PeerLife { age, stated_within, is_other }| StatedLife {
+                age,
+                stated_within,
+                is_other,
+            });
+            self.transport.establish_session(now, peer, number, life);
             some = true;
         }
         some

@@ -5,6 +5,7 @@
 //! before the caller continues: 25 µs of a processor that has just woken itself. Setting a timer
 //! costs a fraction of a microsecond.
 
+use crate::refusal::Named;
 use apus_process::Descriptor;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -28,7 +29,7 @@ impl Alarm {
     /// The system grants no descriptor.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags).named("timerfd_create")?;
         Ok(Self { timer: Descriptor::new(timer) })
     }
 

@@ -1,5 +1,6 @@
 //! Wake-up of the leader while it sleeps in the kernel.
 
+use crate::refusal::Named;
 use apus_process::Descriptor;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use smallvec::SmallVec;
@@ -61,7 +62,7 @@ impl Signal {
     ///
     /// The system grants no descriptor.
     pub(crate) fn new() -> io::Result<Self> {
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).named("eventfd")?;
         Ok(Self { event: Descriptor::new(event) })
     }
 

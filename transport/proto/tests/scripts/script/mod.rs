@@ -9,7 +9,7 @@
 //! | `config NAME=VALUE …` | first line only: parameters that differ from the defaults |
 //! | `meet P` | P and the endpoint have sessions with each other in both directions; nothing is printed |
 //! | `call P 1000 [deadline=5ms] [idempotent]` | the endpoint calls |
-//! | `reply s1 500`, `abandon s1`, `cancel c1` | what the application does |
+//! | `reply s1 500`, `abandon s1`, `watch s1`, `cancel c1` | what the application does |
 //! | `deadline c1 5ms` | the application sets the deadline of a call, from now on |
 //! | `limit P 1288`, `link 1000`, `serving off`, `shutdown`, `unreachable P port` | housekeeping |
 //! | `buffer 8000000`, `begin_reading`, `finish_reading`, `overflow` | what the engine reports about the socket |
@@ -140,6 +140,11 @@ impl Script {
                 let rpc = self.request(words[0]);
                 let done = self.transport.abandon(self.now, rpc);
                 self.print_error(done);
+            }
+            "watch" => {
+                let rpc = self.request(words[0]);
+                let lives = self.transport.watch_client(self.now, rpc);
+                self.print(format_args!("  lives={lives}"));
             }
             "cancel" => {
                 let rpc = self.our_call(words[0]).0;

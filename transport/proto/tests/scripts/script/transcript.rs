@@ -71,6 +71,10 @@ impl Script {
             Event::Failed { rpc, error, .. } => {
                 Some(format!("failed {}: {error}", self.call_name(rpc)))
             }
+            Event::ClientGone { rpc } => {
+                let named = self.requests.iter().find(|(_, known)| **known == rpc);
+                named.map(|(number, _)| format!("client gone: s{number}"))
+            }
             other => panic!("unknown event {other:?}"),
         }
     }

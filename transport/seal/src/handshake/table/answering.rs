@@ -3,6 +3,7 @@
 use super::Handshakes;
 use super::host::Host;
 use super::output::{Datagram, SealEvent};
+use super::peers::PeerLife;
 use super::rates::Admission;
 use super::servers::{CompleteHandshake, Key};
 use crate::association::{Sealer, association};
@@ -74,6 +75,7 @@ impl Handshakes {
         hello: &Hello<'_>,
     ) -> bool {
         let (peer, id) = key;
+        let life = self.life(now);
         let Self { local, servers, output, .. } = self;
         let (ports, limits, negotiator) = (local.ports_to(peer), local.limits, &*local.negotiator);
         if hello.offset > 0 || !negotiator.is_hello(hello.piece) {
@@ -107,7 +109,7 @@ impl Handshakes {
             output.send(peer, to, vec![failed(ports, id, Failure::Overloaded)]);
             return false;
         }
-        let Ok(negotiation) = negotiator.accept(peer) else {
+        let Ok(negotiation) = negotiator.accept(peer, life) else {
             local.counters.count_failure(Failure::Internal);
             return false;
         };
@@ -148,6 +150,7 @@ impl Handshakes {
         }
         let negotiation = &server.flight.negotiation;
         let is_resumed = negotiation.is_resumed();
+        let life = PeerLife::OfClient(negotiation.peer_life());
         let proved = negotiation.identity().and_then(|it| Ok((it, negotiation.session()?)));
         let (from, tickets) = (server.from, std::mem::take(&mut server.flight.tickets));
         let (identity, session) = match proved {
@@ -165,7 +168,7 @@ impl Handshakes {
         if self.clients.get(&peer).is_some_and(|client| !client.is_complete) {
             self.clients.remove(&peer);
         }
-        self.establish((peer, began), identity, (sealer, opener));
+        self.establish((peer, began), identity, (sealer, opener), life);
     }
 
     /// Ends the server's handshake `key` and sends the client the cause.

@@ -1,6 +1,7 @@
 //! Handshakes that this endpoint starts: repeats packets, reads answers, and installs the keys.
 
 use super::Handshakes;
+use super::peers::PeerLife;
 use crate::association::association;
 use crate::failure::{Failure, FoundBy, HandshakeError};
 use crate::handshake::client::{ANSWERED_WAIT, ClientHandshake, REPEATED_WAIT};
@@ -29,7 +30,8 @@ impl Handshakes {
         self.local.negotiator.fill_random(&mut id);
         // Even, as the RPC ids of a client, so that decoders can tell the sender's role.
         let id = u64::from_be_bytes(id) & !1;
-        let negotiation = match self.local.negotiator.connect(peer) {
+        let life = self.life(now);
+        let negotiation = match self.local.negotiator.connect(peer, life) {
             Ok(negotiation) => negotiation,
             Err(cause) => return Err(self.failures.fail_client(now, peer, cause, FoundBy::Us)),
         };
@@ -110,6 +112,7 @@ impl Handshakes {
         let began = client.began;
         let negotiation = &client.flight.negotiation;
         let is_resumed = negotiation.is_resumed();
+        let life = PeerLife::OfServer(negotiation.peer_life());
         let proved = negotiation.identity().and_then(|it| Ok((it, negotiation.session()?)));
         match proved {
             Ok((identity, session)) => {
@@ -117,7 +120,7 @@ impl Handshakes {
                 counters.handshakes_as_client.add(1);
                 counters.handshakes_resumed.add(u64::from(is_resumed));
                 let keys = association(session, true, keys, schedule, now);
-                self.establish((peer, began), identity, keys);
+                self.establish((peer, began), identity, keys, life);
             }
             Err(cause) => self.refuse_as_client(now, peer, cause),
         }

@@ -16,7 +16,7 @@ mod rates;
 mod servers;
 
 pub use limits::Limits;
-pub use output::{Datagram, Established, SealEvent};
+pub use output::{Datagram, Established, SealEvent, ServerLife};
 
 use super::client::ClientHandshake;
 use super::cookie::Cookies;
@@ -26,12 +26,12 @@ use crate::association::{Opener, Sealer};
 use crate::counters::SealCounters;
 use crate::failure::{Failure, FoundBy, HandshakeError};
 use crate::identity::Identity;
-use crate::negotiation::Negotiator;
+use crate::negotiation::{Life, Negotiator};
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use failures::Failures;
 use local_end::LocalEnd;
 use output::Output;
-use peers::Peers;
+use peers::{PeerLife, Peers};
 use rates::{HandshakeRates, NoKeyTimes};
 use servers::Servers;
 use std::collections::BTreeMap;
@@ -43,6 +43,9 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Handshakes {
     local: LocalEnd,
+    /// A random number of this life of the endpoint, and when the life began.
+    life: u64,
+    born: Duration,
     /// Handshakes that this endpoint starts, at most one per peer.
     clients: BTreeMap<SocketAddr, ClientHandshake>,
     servers: Servers,
@@ -59,12 +62,17 @@ impl Handshakes {
     pub fn new(negotiator: Arc<dyn Negotiator>, port: u16, limits: Limits, now: Duration) -> Self {
         let counters = Arc::<SealCounters>::default();
         let cookies = Cookies::new(&*negotiator, now);
+        let mut life = [0; 8];
+        negotiator.fill_random(&mut life);
+        let life = u64::from_be_bytes(life);
         let Limits { unproven_per_second, proven_per_second, .. } = limits;
         let rates = HandshakeRates::new(unproven_per_second, proven_per_second, now);
         Self {
             clients: BTreeMap::new(),
             servers: Servers::new(cookies, rates),
             peers: Peers::new(now),
+            life,
+            born: now,
             failures: Failures::new(counters.clone(), limits.in_progress),
             no_keys: NoKeyTimes::default(),
             output: Output::default(),
@@ -245,14 +253,22 @@ impl Handshakes {
         peers.recheck(&*local.negotiator, &local.counters, output)
     }
 
+    /// Returns the present life of the endpoint.
+    fn life(&self, now: Duration) -> Life {
+        Life { id: self.life, age: now.saturating_sub(self.born) }
+    }
+
     /// Installs the keys of a handshake that started at this end at `began`.
     fn establish(
         &mut self,
         (peer, began): (SocketAddr, Duration),
         identity: Identity,
         keys: (Sealer, Opener),
+        life: PeerLife,
     ) {
-        self.peers.establish((peer, began), identity, keys, &mut self.output);
+        let (sealer, opener) = keys;
+        let established = Established { peer, sealer, opener, server_life: None };
+        self.peers.establish(began, life, identity, established, &mut self.output);
         self.failures.clear(peer);
     }
 

@@ -3,6 +3,7 @@
 use crate::association::{Opener, Sealer};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 /// A packet of a handshake, to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,19 @@ pub struct Established {
     pub sealer: Sealer,
     /// Opens packets from the peer.
     pub opener: Opener,
+    /// The life of the peer, if it was the server of the handshake and has stated it.
+    pub server_life: Option<ServerLife>,
+}
+
+/// The life of a server, as it has stated it in a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerLife {
+    /// Its age.
+    pub age: Duration,
+    /// When the handshake started here; the server has stated its age later.
+    pub asked: Duration,
+    /// Whether the earlier keys of the peer belonged to another life of it.
+    pub is_other: bool,
 }
 
 /// A change of a peer's keys.

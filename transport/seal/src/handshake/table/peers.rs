@@ -1,11 +1,11 @@
 //! Peers with keys: the identity behind each session, and when keys are removed.
 
 use super::host::Host;
-use super::output::{Established, Output, SealEvent};
-use crate::association::{Opener, Phases, Sealer};
+use super::output::{Established, Output, SealEvent, ServerLife};
+use crate::association::Phases;
 use crate::counters::SealCounters;
 use crate::identity::Identity;
-use crate::negotiation::Negotiator;
+use crate::negotiation::{Life, Negotiator};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,12 +30,30 @@ pub(super) struct Peer {
     pub(super) phases: Arc<Phases>,
     /// When the handshake that led to the keys started at this end.
     began: Duration,
+    /// The number of the peer's life, if it has stated it.
+    life: Option<u64>,
     /// The previous session; the application may still hold its requests.
     before: Option<(u64, Arc<Identity>)>,
     /// Whether no packet was opened between the last two sweeps.
     is_idle: bool,
     /// When a NO_KEY of the peer last led to a handshake.
     pub(super) no_key_accepted: Option<Duration>,
+}
+
+/// The life that a peer has stated in a handshake, if it has.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PeerLife {
+    /// As server, after the handshake had started here.
+    OfServer(Option<Life>),
+    /// As client, when it started the handshake, which may be long ago.
+    OfClient(Option<Life>),
+}
+
+impl PeerLife {
+    fn id(self) -> Option<u64> {
+        let (Self::OfServer(life) | Self::OfClient(life)) = self;
+        life.map(|life| life.id)
+    }
 }
 
 /// All peers with keys.
@@ -108,24 +126,33 @@ impl Peers {
     /// Replaces the peer's keys with those of a handshake that started at this end at `began`.
     pub(super) fn establish(
         &mut self,
-        (peer, began): (SocketAddr, Duration),
+        began: Duration,
+        life: PeerLife,
         identity: Identity,
-        (sealer, opener): (Sealer, Opener),
+        mut established: Established,
         output: &mut Output,
     ) {
-        let before = self.remove(peer).map(|known| (known.session, known.identity));
+        let Established { peer, sealer, server_life, .. } = &mut established;
+        let peer = *peer;
+        let known = self.remove(peer);
+        if let PeerLife::OfServer(Some(Life { id, age })) = life {
+            let earlier = known.as_ref().and_then(|known| known.life);
+            let is_other = earlier.is_some_and(|earlier| earlier != id);
+            *server_life = Some(ServerLife { age, asked: began, is_other });
+        }
+        let before = known.map(|known| (known.session, known.identity));
         let entry = Peer {
             session: sealer.session(),
             identity: Arc::new(identity),
             phases: sealer.phases().clone(),
             began,
+            life: life.id(),
             before,
             is_idle: false,
             no_key_accepted: None,
         };
         self.by_address.insert(peer, entry);
         *self.by_host.entry(Host::of(peer.ip())).or_default() += 1;
-        let established = Established { peer, sealer, opener };
         output.events.push_back(SealEvent::Established(Box::new(established)));
     }
 

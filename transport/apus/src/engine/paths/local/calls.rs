@@ -185,6 +185,7 @@ impl LocalContext<'_> {
         let to = self.local.routes.forget(number);
         self.local.clients.forget(number);
         self.local.served.forget_pair(number);
+        self.delivery.watches.pair_ended(number);
         self.delivery.observation.counters.local_pairs_ended += 1;
         let all = self.delivery.calls.all_local();
         for (_, key) in all.into_iter().filter(|(other, _)| *other == number) {

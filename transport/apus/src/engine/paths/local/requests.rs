@@ -99,6 +99,7 @@ impl LocalContext<'_> {
     fn cancel_request(&mut self, pair: u64, id: u64) {
         let limit = self.delivery.network.transport().config().max_server_rpcs();
         self.local.served.cancel(pair, id, limit);
+        self.delivery.watches.request_ended(Origin::Local(pair, id));
     }
 
     /// Replies to a request, in `batch` if there is one. The payload is taken if the reply is held
@@ -150,6 +151,11 @@ impl ServedRequests {
 }
 
 impl LocalState {
+    /// Returns whether the client of a request still waits.
+    pub(crate) fn is_waiting(&mut self, pair: u64, id: u64) -> bool {
+        self.clients.get(pair).is_some() && !self.served.is_cancelled(pair, id)
+    }
+
     /// Drops a request without a reply.
     pub(crate) fn abandon(&mut self, pair: u64, id: u64, why: Refusal) {
         self.served.finish();

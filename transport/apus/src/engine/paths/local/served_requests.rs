@@ -45,6 +45,11 @@ impl ServedRequests {
         !self.cancelled.is_empty() && self.cancelled.remove(&(pair, id))
     }
 
+    /// Returns whether a request was cancelled.
+    pub(super) fn is_cancelled(&self, pair: u64, id: u64) -> bool {
+        self.cancelled.contains(&(pair, id))
+    }
+
     /// Removes cancellations of a pair that has ended.
     pub(super) fn forget_pair(&mut self, pair: u64) {
         self.cancelled.retain(|(other, _)| *other != pair);

@@ -1,8 +1,9 @@
 //! The shared-memory half of the receive path.
 
 use crate::engine::waiting::{Signal, WakeConditions, WakeReasons};
+use crate::refusal::warn_about_descriptors;
 use apus_driver::ReceiveHalf;
-use apus_local::{Arrivals, Local, PollBalance, PollOutcome, PollSet, ReceiveQuota};
+use apus_local::{Arrivals, ConnectError, Local, PollBalance, PollOutcome, PollSet, ReceiveQuota};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -174,7 +175,11 @@ impl LocalReceiver {
         if self.muted_until.is_some_and(|until| Instant::now() < until) {
             return None;
         }
-        let outcome = self.local.poll_sockets(&mut self.poll_set, time).ok();
+        let outcome = self.local.poll_sockets(&mut self.poll_set, time);
+        if let Err(ConnectError::System { source, .. }) = &outcome {
+            warn_about_descriptors(source);
+        }
+        let outcome = outcome.ok();
         self.muted_until = match outcome {
             Some(_) => None,
             None => Instant::now().checked_add(MUTED),

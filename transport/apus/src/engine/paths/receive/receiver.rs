@@ -89,6 +89,11 @@ impl Receiver {
         self.network.reports(sink);
     }
 
+    /// Returns a sentence for the user about something that the system refuses the driver, once.
+    pub(in crate::engine) fn take_warning(&mut self) -> Option<String> {
+        self.network.take_warning()
+    }
+
     /// Returns whether the last receive may have left packets in the socket.
     pub(in crate::engine) fn may_have_more(&self) -> bool {
         self.network.may_have_more()
