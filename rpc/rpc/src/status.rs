@@ -183,6 +183,7 @@ impl From<CallError> for Status {
         // The execution of the status is shown after its message.
         let message = match &error {
             CallError::Failed(failed) => failed.kind.to_string(),
+            CallError::Interrupted { why, .. } => why.to_string(),
             error => error.to_string(),
         };
         Self { back_pressure, ..Self::new(code, message) }.with_execution(error.execution())
