@@ -71,6 +71,7 @@ const fn for_refusal(refusal: Refusal) -> &'static str {
         Refusal::ShuttingDown => "Call again when the service is back.",
         Refusal::Abandoned => "The service's own log may say why.",
         Refusal::ClientTooOld => "Upgrade this program.",
+        Refusal::ResponseTooLarge => "Ask for less, or for several parts.",
     }
 }
 

@@ -42,14 +42,9 @@ pub(super) fn on_response(
         let length = u64::from(data.message_length);
         if length > protocol.config.max_message() {
             begin_response(protocol, inbound, output, peer, rpc, data.retransmit);
-            let length = data.message_length;
-            fail_and_disown(
-                protocol,
-                inbound,
-                output,
-                rpc,
-                FailureKind::ResponseTooLarge { length },
-            );
+            let (length, limit) = (data.message_length, protocol.config.max_message());
+            let too_large = FailureKind::ResponseTooLarge { length, limit };
+            fail_and_disown(protocol, inbound, output, rpc, too_large);
             return Err(DropReason::TooLarge);
         }
         let (budget, peers) = (&mut inbound.budget.receive, &mut protocol.tables.peers);
