@@ -63,6 +63,7 @@ local BRIEF_RESEND = HEADER + 8
 
 local REFUSALS = {
     [1] = "overloaded", [2] = "too large", [3] = "not serving", [4] = "shutting down", [5] = "abandoned",
+    [6] = "client too old", [7] = "response too large",
 }
 
 -- Maximum number of separate byte ranges stored per message. Rationale: usual messages have one or two gaps; more

@@ -264,6 +264,7 @@ pub(crate) const fn refusal_name(refusal: Refusal) -> &'static str {
         Refusal::ShuttingDown => "shutting down",
         Refusal::Abandoned => "abandoned",
         Refusal::ClientTooOld => "client too old",
+        Refusal::ResponseTooLarge => "response too large",
     }
 }
 

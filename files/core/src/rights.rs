@@ -55,7 +55,7 @@ pub mod access {
 
 /// The owner that replaces root where root is squashed, and its group. Source: Linux
 /// `DEFAULT_OVERFLOWUID`.
-pub const NOBODY: u32 = 65_534;
+pub const OVERFLOW_ID: u32 = 65_534;
 
 /// The attributes of a node that decide on access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

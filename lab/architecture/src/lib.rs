@@ -8,6 +8,7 @@
 //! | `spec` | each requirement has a source and is cited from code and from a test |
 //! | `labels` | each label of an invariant is defined once, and each cited label is defined |
 //! | `citations` | each cited symbol of the Linux module and each link of a document exists |
+//! | `samples` | each block of code on the pages for users is text of a file that tests run |
 //! | `wall_clock` | the wall clock is read for dates only |
 //!
 //! The package reads source text: macros are not expanded. It is not published.

@@ -79,6 +79,9 @@ pub struct Scenario {
     pub overload: Option<Overload>,
     /// The attack of one host on the others.
     pub attack: Option<Attack>,
+    /// Calls of honest hosts to the hostile one, which may answer with anything: times and callers.
+    /// They are not checked.
+    pub baits: Vec<(Nanos, HostId)>,
     /// If packets are sealed: the actions of a host on the path until [`Scenario::heal_at`].
     pub sealed: Option<Meddling>,
     /// Messages whose first packet in a session is lost once, by call, and the role of their
@@ -279,7 +282,7 @@ impl fmt::Display for Scenario {
         self.write_sharing(f)?;
         self.write_processors(f)?;
         if let Some(attack) = &self.attack {
-            writeln!(f, "  attack     {attack}")?;
+            writeln!(f, "  attack     {attack}; {} calls to it", self.baits.len())?;
         }
         if let Some(meddling) = &self.sealed {
             writeln!(f, "  sealed     {meddling}")?;

@@ -2,6 +2,7 @@
 
 use crate::event_endpoint::EventEndpoint;
 use crate::failure::Failure;
+use crate::patience::{INTERVAL, Patience};
 use crate::request::Request;
 use crate::status::Status;
 use apus::snapshot::EndpointSnapshot;
@@ -13,10 +14,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
-
-/// Interval at which a waiting caller is asked whether to keep waiting. Chosen by us: the delay
-/// after Ctrl-C is not noticeable, and twenty wake-ups per second cost almost no time.
-pub const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options of a new endpoint.
 #[derive(Clone, Debug, Default)]
@@ -36,37 +33,6 @@ impl EndpointOptions {
     /// [`Status::InvalidOptions`]: the text has an unknown key or an invalid value.
     pub fn parse(toml: &str, descriptors: bool) -> Result<Self, Failure> {
         Ok(Self { settings: toml.parse()?, descriptors })
-    }
-}
-
-/// The limit of a wait: its longest time, and a check that may end it early.
-pub struct Patience<'a> {
-    /// The longest time to wait; `None` for no limit.
-    pub timeout: Option<Duration>,
-    /// Called after each [`INTERVAL`]; `false` ends the wait. `None`: the wait continues.
-    pub keep_waiting: Option<&'a mut dyn FnMut() -> bool>,
-}
-
-impl Patience<'_> {
-    /// Returns a limit without a check.
-    #[must_use]
-    pub const fn up_to(timeout: Option<Duration>) -> Self {
-        Self { timeout, keep_waiting: None }
-    }
-
-    /// Returns the end of the next part of a wait that ends at `deadline`.
-    fn next(&self, deadline: Option<Instant>) -> Option<Instant> {
-        let part = self.keep_waiting.is_some().then(|| Instant::now() + INTERVAL);
-        match (part, deadline) {
-            (Some(part), Some(deadline)) => Some(part.min(deadline)),
-            (part, deadline) => part.or(deadline),
-        }
-    }
-
-    /// Returns whether to continue after a part of the wait.
-    fn continues(&mut self, deadline: Option<Instant>) -> bool {
-        deadline.is_none_or(|deadline| Instant::now() < deadline)
-            && self.keep_waiting.as_mut().is_none_or(|keep_waiting| keep_waiting())
     }
 }
 
@@ -143,16 +109,15 @@ impl Endpoint {
             (EndpointKind::Blocking(endpoint), Some(keep_waiting)) => {
                 endpoint.call_interruptible(to, request, options, INTERVAL, keep_waiting)
             }
-            (EndpointKind::Events(events), None) => {
-                events.call(to, request, options, INTERVAL, || true)
-            }
+            (EndpointKind::Events(events), None) => events.call(to, request, options, || true),
             (EndpointKind::Events(events), Some(keep_waiting)) => {
-                events.call(to, request, options, INTERVAL, keep_waiting)
+                events.call(to, request, options, keep_waiting)
             }
         }
     }
 
-    /// Sends a request without waiting for the response; see [`apus::Endpoint::send_with`].
+    /// Sends a request without waiting for the response; see [`apus::Endpoint::send_with`]. Waits
+    /// for room if a limit is reached.
     ///
     /// # Errors
     ///
@@ -163,10 +128,21 @@ impl Endpoint {
         request: Payload,
         cookie: u64,
         options: CallOptions,
+        keep_waiting: Option<&mut dyn FnMut() -> bool>,
     ) -> Result<CallId, CallError> {
-        match self.kind.own()? {
-            EndpointKind::Blocking(endpoint) => endpoint.send_with(to, request, cookie, options),
-            EndpointKind::Events(events) => events.send(to, request, cookie, options),
+        match (self.kind.own()?, keep_waiting) {
+            (EndpointKind::Blocking(endpoint), None) => {
+                endpoint.send_with(to, request, cookie, options)
+            }
+            (EndpointKind::Blocking(endpoint), Some(keep_waiting)) => {
+                endpoint.send_interruptible(to, request, cookie, options, INTERVAL, keep_waiting)
+            }
+            (EndpointKind::Events(events), None) => {
+                events.send(to, request, cookie, options, || true)
+            }
+            (EndpointKind::Events(events), Some(keep_waiting)) => {
+                events.send(to, request, cookie, options, keep_waiting)
+            }
         }
     }
 
@@ -264,14 +240,27 @@ impl Endpoint {
         }
     }
 
-    /// Waits up to `timeout` until the peers have acknowledged all messages; see
-    /// [`apus::Endpoint::drain`].
+    /// Waits until the peers have acknowledged all messages; see [`apus::Endpoint::drain`]. Returns
+    /// `false` if the wait ended, or the endpoint is closed, before that.
     #[must_use]
-    pub fn drain(&self, timeout: Duration) -> bool {
-        let Ok(kind) = self.kind.own() else { return false };
-        match kind {
-            EndpointKind::Blocking(endpoint) => endpoint.drain(timeout),
-            EndpointKind::Events(events) => events.runtime.block_on(events.endpoint.drain(timeout)),
+    pub fn drain(&self, mut patience: Patience<'_>) -> bool {
+        let deadline = patience.deadline();
+        loop {
+            // `keep_waiting` may have forked.
+            let Ok(kind) = self.kind.own() else { return false };
+            let until = patience.next(deadline);
+            let part = until.map_or(Duration::MAX, remaining);
+            let drained = match kind {
+                EndpointKind::Blocking(endpoint) => endpoint.drain(part),
+                EndpointKind::Events(events) => events.block_on(events.endpoint.drain(part)),
+            };
+            if drained {
+                return true;
+            }
+            // A closed endpoint returns at once, for good.
+            if self.handle().is_closed() || !patience.continues(deadline) {
+                return false;
+            }
         }
     }
 }
@@ -280,6 +269,10 @@ impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint").field("handle", self.handle()).finish_non_exhaustive()
     }
+}
+
+fn remaining(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
 }
 
 /// Waits for the first message of a blocking endpoint, and takes other available messages. `take`
@@ -292,10 +285,10 @@ fn receive(
     if limit == 0 {
         return Ok(0);
     }
-    let deadline = patience.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let deadline = patience.deadline();
     loop {
         let until = patience.next(deadline);
-        let part = until.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
+        let part = until.map_or(Duration::MAX, remaining);
         if take(part)?.is_some() {
             break;
         }
@@ -325,7 +318,7 @@ fn wait(
         }
         // Reads the clock only if it has to wait.
         if deadline.is_none() {
-            deadline = patience.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+            deadline = patience.deadline();
         }
         wait(patience.next(deadline));
         if !patience.continues(deadline) {

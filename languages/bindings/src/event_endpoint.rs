@@ -5,12 +5,14 @@ use crate::failure::Failure;
 use crate::polled;
 use crate::status::Status;
 use apus::tokio::{Endpoint, Request};
-use apus::{Bytes, CallError, CallId, CallOptions, Closed, Completion, Payload, Settings};
+use apus::{
+    Bytes, CallError, CallId, CallOptions, Closed, Completion, Execution, FailureKind, Payload,
+    RpcError, Settings,
+};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
@@ -113,43 +115,44 @@ impl EventEndpoint {
         })
     }
 
+    /// Waits for a future of the endpoint, on the calling thread.
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+
     /// Makes a call and waits for its response; see [`Endpoint::call_with`]. Calls `keep_waiting`
-    /// after each `interval`.
+    /// at intervals.
     pub(crate) fn call(
         &self,
         to: SocketAddr,
         request: Payload,
         options: CallOptions,
-        interval: Duration,
-        mut keep_waiting: impl FnMut() -> bool,
+        keep_waiting: impl FnMut() -> bool,
     ) -> Result<Bytes, CallError> {
-        let mut call = pin!(self.endpoint.call_with(to, request, options));
-        loop {
-            let waiting = async { tokio::time::timeout(interval, call.as_mut()).await };
-            match self.runtime.block_on(waiting) {
-                Ok(result) => return result,
-                // Dropping the future cancels the call.
-                Err(_) if !keep_waiting() => return Err(cancelled()),
-                Err(_) => {}
-            }
-        }
+        // Dropping the future cancels the call.
+        let call = pin!(self.endpoint.call_with(to, request, options));
+        let result = polled::block_on(&self.runtime, call, keep_waiting);
+        result.unwrap_or_else(|| Err(cancelled(Execution::Unknown)))
     }
 
-    /// Sends a request; see [`Endpoint::send_with`].
+    /// Sends a request; see [`Endpoint::send_with`]. Calls `keep_waiting` at intervals if it waits
+    /// for room.
     pub(crate) fn send(
         &self,
         to: SocketAddr,
         request: Payload,
         cookie: u64,
         options: CallOptions,
+        keep_waiting: impl FnMut() -> bool,
     ) -> Result<CallId, CallError> {
         let mut send = pin!(self.endpoint.send_with(to, request, cookie, options));
-        polled::once(send.as_mut()).unwrap_or_else(|| self.runtime.block_on(send))
+        let sent = polled::once(send.as_mut())
+            .or_else(|| polled::block_on(&self.runtime, send, keep_waiting));
+        sent.unwrap_or_else(|| Err(cancelled(Execution::NotExecuted)))
     }
 }
 
 /// The error of a call abandoned by its caller.
-fn cancelled() -> CallError {
-    let kind = apus::FailureKind::Cancelled;
-    apus::RpcError { kind, execution: apus::Execution::Unknown }.into()
+fn cancelled(execution: Execution) -> CallError {
+    RpcError { kind: FailureKind::Cancelled, execution }.into()
 }

@@ -65,6 +65,7 @@ const fn refused(refusal: Refusal) -> Status {
         Refusal::ShuttingDown => Status::PeerShuttingDown,
         Refusal::Abandoned => Status::Abandoned,
         Refusal::ClientTooOld => Status::ClientTooOld,
+        Refusal::ResponseTooLarge => Status::ResponseTooLarge,
     }
 }
 
@@ -119,6 +120,7 @@ impl From<ReplyError> for Failure {
             ReplyError::ClientGone => Self::new(Status::ClientGone, error.to_string()),
             ReplyError::Rejected(error) => error.into(),
             ReplyError::Closed(closed) => closed.into(),
+            ReplyError::GivenUp => Self::new(Status::Cancelled, error.to_string()),
             other => Self::new(Status::Other, other.to_string()),
         }
     }

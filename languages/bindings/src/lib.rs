@@ -22,12 +22,14 @@ mod arrivals;
 mod endpoint;
 mod event_endpoint;
 mod failure;
+mod patience;
 mod polled;
 mod request;
 mod status;
 
 pub use apus::address::{AddressError, parse as parse_address, resolve};
-pub use endpoint::{Endpoint, EndpointOptions, INTERVAL, Patience};
+pub use endpoint::{Endpoint, EndpointOptions};
 pub use failure::Failure;
+pub use patience::{INTERVAL, Patience};
 pub use request::Request;
 pub use status::Status;

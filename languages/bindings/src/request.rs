@@ -1,8 +1,9 @@
 //! A request at a server in another language.
 
 use crate::failure::Failure;
+use crate::patience::INTERVAL;
 use crate::polled;
-use apus::{Bytes, Payload};
+use apus::{Bytes, Payload, ReplyError};
 use std::net::SocketAddr;
 use std::pin::pin;
 use tokio::runtime::Handle;
@@ -48,17 +49,31 @@ impl Request {
         }
     }
 
-    /// Sends the response, which may be empty. Waits for room if a limit is reached.
+    /// Sends the response, which may be empty. Waits for room if a limit is reached, and calls
+    /// `keep_waiting` after each [`INTERVAL`]. After an error the request may be replied to again,
+    /// unless its client no longer waits.
     ///
     /// # Errors
     ///
-    /// The client no longer waits, the response is rejected, or the endpoint is closed.
-    pub fn reply(self, response: Payload) -> Result<(), Failure> {
-        match self.kind {
-            RequestKind::Blocking(request) => request.reply(response)?,
-            RequestKind::Events(request, runtime) => {
-                let mut reply = pin!(request.reply(response));
-                polled::once(reply.as_mut()).unwrap_or_else(|| runtime.block_on(reply))?;
+    /// The client no longer waits, the response is rejected, the wait ended, or the endpoint is
+    /// closed.
+    pub fn reply(
+        &mut self,
+        response: Payload,
+        keep_waiting: Option<&mut dyn FnMut() -> bool>,
+    ) -> Result<(), Failure> {
+        match (&mut self.kind, keep_waiting) {
+            (RequestKind::Blocking(request), None) => request.reply_or_keep(response)?,
+            (RequestKind::Blocking(request), Some(keep_waiting)) => {
+                request.reply_interruptible(response, INTERVAL, keep_waiting)?;
+            }
+            (RequestKind::Events(request, runtime), keep_waiting) => {
+                let mut reply = pin!(request.reply_or_keep(response));
+                let replied = polled::once(reply.as_mut()).or_else(|| match keep_waiting {
+                    None => Some(runtime.block_on(reply)),
+                    Some(keep_waiting) => polled::block_on(runtime, reply, keep_waiting),
+                });
+                replied.unwrap_or(Err(ReplyError::GivenUp))?;
             }
         }
         Ok(())

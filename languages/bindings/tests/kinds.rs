@@ -50,10 +50,10 @@ fn a_call_gets_its_response() {
         let (server, client, to) = pair(descriptors);
         thread::scope(|scope| {
             scope.spawn(|| {
-                for request in requests(&server, 1) {
+                for mut request in requests(&server, 1) {
                     assert_eq!(request.peer_addr().port(), client.handle().local_addr().port());
                     let shout = request.payload().to_ascii_uppercase();
-                    request.reply(shout.into()).unwrap();
+                    request.reply(shout.into(), None).unwrap();
                 }
             });
             let response = client.call(to, "hello".into(), CallOptions::new(), None);
@@ -71,16 +71,16 @@ fn many_calls_complete_in_batches() {
             scope.spawn(|| {
                 let mut served = 0;
                 while served < CALLS {
-                    for request in requests(&server, 64) {
+                    for mut request in requests(&server, 64) {
                         let payload = request.payload().clone();
-                        request.reply(payload.into()).unwrap();
+                        request.reply(payload.into(), None).unwrap();
                         served += 1;
                     }
                 }
             });
             for cookie in 0..CALLS {
                 let payload = Bytes::copy_from_slice(&cookie.to_ne_bytes());
-                client.send(to, payload.into(), cookie, CallOptions::new()).unwrap();
+                client.send(to, payload.into(), cookie, CallOptions::new(), None).unwrap();
             }
             let mut seen = Vec::new();
             while (seen.len() as u64) < CALLS {
@@ -92,7 +92,7 @@ fn many_calls_complete_in_batches() {
             seen.sort_unstable();
             assert_eq!(seen, (0..CALLS).collect::<Vec<_>>());
         });
-        assert!(client.drain(WATCHDOG));
+        assert!(client.drain(Patience::up_to(Some(WATCHDOG))));
     }
 }
 
@@ -137,7 +137,7 @@ fn a_caller_can_stop_waiting() {
 fn failures_say_what_happened_and_whether_the_request_was_executed() {
     for descriptors in [false, true] {
         let (server, client, to) = pair(descriptors);
-        client.send(to, "drop me".into(), 1, CallOptions::new()).unwrap();
+        client.send(to, "drop me".into(), 1, CallOptions::new(), None).unwrap();
         drop(requests(&server, 1));
         let failure = Failure::from(completions(&client, 1)[0].result.clone().unwrap_err());
         assert_eq!(failure.status, Status::Abandoned, "{failure}");
@@ -155,7 +155,7 @@ fn failures_say_what_happened_and_whether_the_request_was_executed() {
         assert_eq!(failure.status, Status::NotServing, "{failure}");
         assert_eq!(failure.execution, Execution::NotExecuted);
 
-        let call = client.send(to, "cancelled".into(), 2, CallOptions::new()).unwrap();
+        let call = client.send(to, "cancelled".into(), 2, CallOptions::new(), None).unwrap();
         let request = requests(&server, 1).pop().unwrap();
         assert!(client.handle().cancel(call));
         assert!(!client.handle().cancel(call));
@@ -177,7 +177,8 @@ fn a_limit_is_reported_at_once_if_the_caller_does_not_wait() {
         let few = EndpointOptions::parse("[protocol]\nmax_client_rpcs = 2", descriptors).unwrap();
         let client = Endpoint::open(None, few).unwrap();
         let to = server.handle().local_addr();
-        let send = |cookie| client.send(to, "x".into(), cookie, CallOptions::new().no_wait(true));
+        let send =
+            |cookie| client.send(to, "x".into(), cookie, CallOptions::new().no_wait(true), None);
         let failure = (0..100).find_map(|cookie| send(cookie).err()).expect("the limit is reached");
         let failure = Failure::from(failure);
         assert!(failure.is_back_pressure(), "{failure:?}");
@@ -218,7 +219,7 @@ fn descriptors_announce_what_is_there_and_nothing_else() {
     for round in 0..50 {
         assert!(!is_readable(requests, NOW) && !is_readable(completions, NOW));
         for cookie in 0..3 {
-            client.send(to, "x".into(), cookie, CallOptions::new()).unwrap();
+            client.send(to, "x".into(), cookie, CallOptions::new(), None).unwrap();
         }
         // A limit below the number of messages leaves the descriptor readable.
         while arrived.len() < 3 {
@@ -226,8 +227,8 @@ fn descriptors_announce_what_is_there_and_nothing_else() {
             server.recv_requests(&mut arrived, 1, now()).unwrap();
         }
         assert_eq!(server.recv_requests(&mut arrived, 8, now()).unwrap(), 0);
-        for request in arrived.drain(..) {
-            request.reply("y".into()).unwrap();
+        for mut request in arrived.drain(..) {
+            request.reply("y".into(), None).unwrap();
         }
         while ended.len() < 3 {
             assert!(is_readable(completions, WATCHDOG), "round {round}");
@@ -252,10 +253,10 @@ fn threads_may_share_an_endpoint_with_descriptors() {
             scope.spawn(|| {
                 let mut requests = Vec::new();
                 while server.recv_requests(&mut requests, 4, Patience::up_to(None)).is_ok() {
-                    for request in requests.drain(..) {
+                    for mut request in requests.drain(..) {
                         let payload = request.payload().clone();
                         // The client may have ended: the test ends when it has all responses.
-                        let _ = request.reply(payload.into());
+                        let _ = request.reply(payload.into(), None);
                     }
                 }
             });
@@ -278,4 +279,78 @@ fn threads_may_share_an_endpoint_with_descriptors() {
         }
         server.handle().shutdown();
     });
+}
+
+/// A check that ends a wait when it is first called.
+fn give_up() -> impl FnMut() -> bool {
+    || false
+}
+
+#[test]
+fn every_wait_for_room_and_for_acknowledgements_can_be_ended() {
+    for descriptors in [false, true] {
+        let server = Endpoint::open(Some("127.0.0.1:0"), options(descriptors)).unwrap();
+        let few = EndpointOptions::parse("[protocol]\nmax_client_rpcs = 2", descriptors).unwrap();
+        let client = Endpoint::open(None, few).unwrap();
+        let to = server.handle().local_addr();
+        let hour = CallOptions::new().timeout(Duration::from_secs(3_600));
+        for cookie in 0..2 {
+            client.send(to, "x".into(), cookie, hour, None).unwrap();
+        }
+        let sent = client.send(to, "x".into(), 2, hour, Some(&mut give_up()));
+        let called = client.call(to, "x".into(), hour, Some(&mut give_up()));
+        for failure in [sent.map(drop).unwrap_err(), called.map(drop).unwrap_err()] {
+            let failure = Failure::from(failure);
+            assert_eq!(failure.status, Status::Cancelled);
+            // The first call may have found room in the memory that both share.
+            assert!(descriptors || failure.execution == Execution::NotExecuted, "{failure:?}");
+        }
+        let mut never = give_up();
+        let patience = Patience { timeout: None, keep_waiting: Some(&mut never) };
+        assert!(!client.drain(patience));
+        client.handle().shutdown();
+        assert!(!client.drain(Patience::up_to(None)), "a closed endpoint returns at once");
+    }
+}
+
+#[test]
+fn a_reply_that_was_not_sent_may_be_repeated() {
+    for descriptors in [false, true] {
+        let text = "[protocol]\nmax_message = 1000";
+        let small = EndpointOptions::parse(text, descriptors).unwrap();
+        let server = Endpoint::open(Some("127.0.0.1:0"), small).unwrap();
+        let client = Endpoint::open(None, options(descriptors)).unwrap();
+        let to = server.handle().local_addr();
+        for cookie in 0..2 {
+            client.send(to, "x".into(), cookie, CallOptions::new(), None).unwrap();
+            let mut request = requests(&server, 1).pop().unwrap();
+            let failure = request.reply(vec![0; 1_001].into(), None).unwrap_err();
+            assert_eq!(failure.status, Status::MessageTooLarge, "{failure}");
+            if cookie == 0 {
+                request.reply("less".into(), None).unwrap();
+                assert_eq!(completions(&client, 1)[0].result.as_ref().unwrap(), "less");
+            }
+        }
+        let failure = Failure::from(completions(&client, 1)[0].result.clone().unwrap_err());
+        assert_eq!(failure.status, Status::ResponseTooLarge, "{failure}");
+        assert_eq!(failure.execution, Execution::Executed);
+    }
+}
+
+#[test]
+fn a_call_whose_time_is_over_is_not_sent() {
+    for descriptors in [false, true] {
+        let (server, client, to) = pair(descriptors);
+        let late = CallOptions::new().timeout(NOW);
+        let failures = [
+            client.call(to, "late".into(), late, None).map(drop).unwrap_err(),
+            client.send(to, "late".into(), 1, late, None).map(drop).unwrap_err(),
+        ];
+        for failure in failures.map(Failure::from) {
+            assert_eq!(failure.status, Status::DeadlineExceeded);
+            assert_eq!(failure.execution, Execution::NotExecuted);
+        }
+        client.send(to, "in time".into(), 2, CallOptions::new(), None).unwrap();
+        assert_eq!(requests(&server, 1)[0].payload(), "in time");
+    }
 }

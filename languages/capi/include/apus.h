@@ -607,7 +607,8 @@ enum apus_status apus_request_address(const struct apus_request *request, struct
  * Sends the response, which may be empty. Waits for room if a limit is reached.
  *
  * Takes the request, which must not be used afterwards, even if the function fails: if the
- * response cannot be sent, the client gets an error that states this. Copies the `length` bytes at
+ * response cannot be sent, for example because it is longer than `max_message`, the client gets an
+ * error that states this. Copies the `length` bytes at
  * `response`, which may be the bytes of the request.
  *
  * # Safety

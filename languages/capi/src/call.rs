@@ -120,7 +120,7 @@ pub unsafe extern "C" fn apus_send(
         let request = Bytes::copy_from_slice(unsafe { bytes(request, length, "request") }?);
         // SAFETY: promised by the caller.
         let options = unsafe { CallOptions::read(options) }?;
-        let id = endpoint.0.send(to, request.into(), cookie, options)?;
+        let id = endpoint.0.send(to, request.into(), cookie, options, None)?;
         if !call.is_null() {
             // SAFETY: not null, so it points to memory for a number.
             unsafe { call.write(id.to_bits().get()) };

@@ -3,10 +3,9 @@
 use crate::address::Address;
 use crate::boundary::{check_result, invalid, reference, run, run_plain, text, timeout};
 use crate::error::ErrorC;
-use apus_bindings::{Endpoint, EndpointOptions, Failure, Status};
+use apus_bindings::{Endpoint, EndpointOptions, Failure, Patience, Status};
 use std::ffi::{c_char, c_int};
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::Duration;
 
 /// Flag of `apus_endpoint_bind` and `apus_endpoint_client`: the endpoint has descriptors for an
 /// event loop. A separate thread then runs the protocol, and the options `poll` and `engine` have
@@ -163,7 +162,7 @@ pub unsafe extern "C" fn apus_endpoint_drain(
     let body = || {
         // SAFETY: promised by the caller.
         let endpoint = unsafe { reference(endpoint, "endpoint") }?;
-        if endpoint.0.drain(timeout(timeout_ns).unwrap_or(Duration::MAX)) {
+        if endpoint.0.drain(Patience::up_to(timeout(timeout_ns))) {
             return Ok(());
         }
         Err(Failure::new(Status::DeadlineExceeded, "not everything is acknowledged"))

@@ -111,7 +111,8 @@ pub unsafe extern "C" fn apus_request_address(
 /// Sends the response, which may be empty. Waits for room if a limit is reached.
 ///
 /// Takes the request, which must not be used afterwards, even if the function fails: if the
-/// response cannot be sent, the client gets an error that states this. Copies the `length` bytes at
+/// response cannot be sent, for example because it is longer than `max_message`, the client gets an
+/// error that states this. Copies the `length` bytes at
 /// `response`, which may be the bytes of the request.
 ///
 /// # Safety
@@ -131,10 +132,10 @@ pub unsafe extern "C" fn apus_reply(
         }
         // SAFETY: the pointer stems from `Box::into_raw` in `apus_recv_requests`, and the caller
         // gives up ownership.
-        let request = unsafe { Box::from_raw(request) };
+        let mut request = unsafe { Box::from_raw(request) };
         // SAFETY: promised by the caller. The request, which may own the bytes, is still alive.
         let response = Bytes::copy_from_slice(unsafe { bytes(response, length, "response") }?);
-        request.0.reply(response.into())
+        request.0.reply(response.into(), None)
     };
     // SAFETY: promised by the caller.
     unsafe { run(error, body) }

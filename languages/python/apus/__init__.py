@@ -49,6 +49,7 @@ from .errors import (
     ReplyError,
     Unreachable,
     Untrusted,
+    WrongLoop,
 )
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "Request",
     "Unreachable",
     "Untrusted",
+    "WrongLoop",
     "__version__",
     "reply_all",
     "resolve",

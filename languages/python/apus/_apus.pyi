@@ -71,7 +71,8 @@ class Completion:
 @final
 class Request:
     """A received request, to be answered once. If it is garbage-collected without a reply, its
-    client gets an error that states this."""
+    client gets an error that states this. A traceback or a finished task may keep it for long:
+    `with request:` drops an unanswered request at the end of the block."""
 
     @property
     def payload(self) -> Message:
@@ -84,12 +85,23 @@ class Request:
     def reply(self, response: Payload) -> None:
         """Sends the response, which may be empty. Waits for room if a limit is reached.
 
-        Raises `ClientGone` if the client no longer waits, which is not the server's fault.
+        Raises `ClientGone` if the client no longer waits, which is not the server's fault, and
+        `MessageTooLarge` if the response is longer than `max_message`: then the request may be
+        replied to again, and if it is not, its client learns the reason.
         """
 
     def abandon(self) -> None:
         """Drops the request now: its client gets an error that states this. Does nothing in a child
         of `os.fork`: the request is the parent's."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+        /,
+    ) -> None: ...
 
 def reply_all(replies: list[tuple[Request, Payload]]) -> int:
     """Sends the responses of several requests, which is cheaper than one by one. Returns the number
@@ -126,7 +138,7 @@ class Endpoint:
 
         `to` is an `Address` or text with an IP address and a port; resolve names once, with
         `resolve`. `timeout` is in seconds; `None` means the endpoint's `call_timeout_msecs`, a
-        minute by default. An `idempotent` request may be executed twice and survives a restart of
+        minute by default; 0 fails at once, and nothing is sent; infinity means no limit. An `idempotent` request may be executed twice and survives a restart of
         the server. Raises `CallError`; its `execution` states whether the request may have been
         executed.
         """
@@ -190,6 +202,8 @@ class Endpoint:
 
     def _completion_descriptor(self) -> int: ...
     def _request_descriptor(self) -> int: ...
+    def _state(self) -> str: ...
+    def _call_timeout(self) -> float: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> Request: ...
     def __enter__(self) -> Self: ...

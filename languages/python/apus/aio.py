@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections import deque
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ._apus import Address, Endpoint as _Endpoint, Message, Request
-from .errors import ApusError, ClosedError, NoRoom
+from .errors import ApusError, ClosedError, NoRoom, WrongLoop
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -33,9 +35,13 @@ _RETRY = 0.001
 """Seconds until a call without room is retried if no other call has ended by then."""
 
 
+_T = TypeVar("_T")
+
+
 class Endpoint:
     """Client and server in one, for asyncio. It belongs to the event loop that opened it, and is
-    closed at the end of an `async with` block."""
+    closed at the end of an `async with` block. In another loop its methods raise `WrongLoop`, and
+    send nothing."""
 
     def __init__(self, endpoint: _Endpoint) -> None:
         self._endpoint = endpoint
@@ -54,12 +60,12 @@ class Endpoint:
         """Opens an endpoint that serves requests at `address`, such as `"0.0.0.0:4000"`; port 0
         selects a free port. `poll` and `engine` have no effect. Raises `AddressError`, `OpenError`
         or `OptionsError`."""
-        return cls(await asyncio.to_thread(_Endpoint._with_descriptors, address, settings))
+        return cls(await _in_thread(lambda: _Endpoint._with_descriptors(address, settings)))
 
     @classmethod
     async def client(cls, **settings: Unpack[Settings]) -> Self:
         """Opens an endpoint at a free port that does not serve requests."""
-        return cls(await asyncio.to_thread(_Endpoint._with_descriptors, None, settings))
+        return cls(await _in_thread(lambda: _Endpoint._with_descriptors(None, settings)))
 
     @property
     def address(self) -> Address:
@@ -73,22 +79,30 @@ class Endpoint:
 
         `to` is an `Address` or text with an IP address and a port; resolve names once, with
         `apus.resolve`. `timeout` is in seconds; `None` means the endpoint's `call_timeout_msecs`, a
-        minute by default. Raises `CallError`; its `execution` states whether the request may have
+        minute by default; 0 fails at once, and nothing is sent; infinity means no limit. Raises `CallError`; its `execution` states whether the request may have
         been executed.
         """
+        self._check_loop()
         cookie = self._next_cookie
         self._next_cookie = cookie + 1
         future: asyncio.Future[Message] = self._loop.create_future()
         self._calls[cookie] = future
+        end: float | None = None
+        left = timeout
         try:
             while True:
                 try:
                     call = self._endpoint.send(
-                        to, request, cookie, timeout=timeout, idempotent=idempotent, wait_for_room=False
+                        to, request, cookie, timeout=left, idempotent=idempotent, wait_for_room=False
                     )
                     break
                 except NoRoom:
+                    # The wait for room counts.
+                    if end is None:
+                        limit = self._endpoint._call_timeout() if timeout is None else timeout
+                        end = self._loop.time() + limit
                     await self._wait_for_room()
+                    left = max(end - self._loop.time(), 0)
             try:
                 return await future
             except asyncio.CancelledError:
@@ -100,6 +114,7 @@ class Endpoint:
 
     async def recv_request(self) -> Request:
         """Waits for a request. Raises `ClosedError`."""
+        self._check_loop()
         while not self._requests:
             await self._wait_for_requests()
         return self._requests.popleft()
@@ -109,6 +124,7 @@ class Endpoint:
         `ClosedError`."""
         if limit < 1:
             raise ValueError("limit is at least 1")
+        self._check_loop()
         while not self._requests:
             await self._wait_for_requests(limit)
         return [self._requests.popleft() for _ in range(min(limit, len(self._requests)))]
@@ -126,7 +142,8 @@ class Endpoint:
     async def drain(self, timeout: float) -> bool:
         """Waits until the peers have acknowledged all messages, for example after the last reply.
         Returns whether they did within `timeout` seconds."""
-        return await asyncio.to_thread(self._endpoint.drain, timeout)
+        self._check_loop()
+        return await _in_thread(lambda: self._endpoint.drain(timeout))
 
     def metrics(self) -> dict[str, int]:
         """Returns all counters and gauges by name; docs/metrics.md describes them."""
@@ -134,11 +151,21 @@ class Endpoint:
 
     def close(self) -> None:
         """Shuts the endpoint down: outstanding calls fail, requests are refused, and waiting tasks
-        get `ClosedError`."""
-        if self._closed is None:
+        get `ClosedError`. Also works after the end of the loop."""
+        if self._closed is not None:
+            return
+        if self._loop.is_closed():
+            self._closed = ClosedError("the endpoint was shut down", "closed")
             self._endpoint.close()
-            self._on_completions()
-            self._end(ClosedError("the endpoint was shut down", "closed"))
+            return
+        if asyncio._get_running_loop() is not None:
+            self._check_loop()
+        self._endpoint.close()
+        self._on_completions()
+        self._end(ClosedError("the endpoint was shut down", "closed"))
+
+    def __repr__(self) -> str:
+        return f"<apus.aio.Endpoint {self.address} {self._endpoint._state()}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -150,6 +177,13 @@ class Endpoint:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _check_loop(self) -> None:
+        """Checks that the caller runs in the endpoint's loop."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise WrongLoop(
+                "the endpoint belongs to the event loop that opened it: open one in this loop", "wrong_loop"
+            )
 
     def _on_completions(self) -> None:
         """Takes completions; the event loop calls it when the descriptor is readable."""
@@ -222,6 +256,36 @@ class Endpoint:
         for receiver in self._receivers:
             if not receiver.done():
                 receiver.set_exception(error)
+
+
+async def _in_thread(function: Callable[[], _T]) -> _T:
+    """Runs a function that waits. If the task is cancelled, the function ends in its thread, for
+    which neither the loop nor the interpreter waits."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[_T] = loop.create_future()
+
+    def end(result: _T | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)  # type: ignore[arg-type]
+        else:
+            future.set_exception(error)
+
+    def run() -> None:
+        result: _T | None = None
+        error: BaseException | None = None
+        try:
+            result = function()
+        except BaseException as raised:
+            error = raised
+        try:
+            loop.call_soon_threadsafe(end, result, error)
+        except RuntimeError:
+            pass  # The loop is closed.
+
+    threading.Thread(target=run, name="apus", daemon=True).start()
+    return await future
 
 
 def _remove_readers(loop: asyncio.AbstractEventLoop, endpoint: _Endpoint) -> None:

@@ -74,6 +74,10 @@ class ClosedError(CallError):
     """The endpoint is closed, or was closed during the call."""
 
 
+class WrongLoop(ApusError, RuntimeError):
+    """An endpoint of `apus.aio` was used in another event loop than its own. Nothing was sent."""
+
+
 class ReplyError(ApusError):
     """A reply could not be sent."""
 

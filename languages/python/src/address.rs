@@ -1,6 +1,6 @@
 //! Addresses of peers.
 
-use crate::errors;
+use crate::{errors, signals};
 use apus_bindings::{AddressError, Failure, Status};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -40,7 +40,11 @@ impl Address {
 /// Resolves an address such as `inventory:4000`.
 #[pyfunction]
 pub(crate) fn resolve(py: Python<'_>, address: &str) -> PyResult<Address> {
-    let resolved = py.detach(|| apus_bindings::resolve(address));
+    let name = address.to_owned();
+    let resolved = match apus_bindings::parse_address(address) {
+        Ok(parsed) => Ok(vec![parsed]),
+        Err(_) => signals::interruptible(py, move || apus_bindings::resolve(&name))?,
+    };
     let failed = |problem: String| {
         let text = format!("resolve \"{address}\": {problem}");
         errors::raise(py, &Failure::new(Status::AddressUnresolved, text))

@@ -8,12 +8,14 @@ use crate::message::Message;
 use crate::options;
 use crate::payload::payload;
 use crate::request::Request;
+use crate::signals;
 use apus::{CallId, Closed};
 use apus_bindings::{Failure, Patience};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
@@ -33,8 +35,17 @@ impl Endpoint {
         descriptors: bool,
     ) -> PyResult<Self> {
         let options = options::of_endpoint(py, settings, descriptors)?;
-        let opened = py.detach(|| apus_bindings::Endpoint::open(address, options));
-        let endpoint = opened.map_err(|failure| errors::raise(py, &failure))?;
+        let endpoint = match address {
+            // A name server may take its time.
+            Some(address) if address.parse::<SocketAddr>().is_err() => {
+                let address = address.to_owned();
+                signals::interruptible(py, move || {
+                    apus_bindings::Endpoint::open(Some(&address), options)
+                })?
+            }
+            address => py.detach(|| apus_bindings::Endpoint::open(address, options)),
+        };
+        let endpoint = endpoint.map_err(|failure| errors::raise(py, &failure))?;
         let address = Address(endpoint.handle().local_addr());
         Ok(Self { endpoint: Owned::new(endpoint), address })
     }
@@ -51,17 +62,12 @@ impl Endpoint {
         let timeout = timeout.map(options::duration).transpose()?;
         let timeout = timeout.filter(|timeout| *timeout < Duration::MAX);
         let endpoint = self.endpoint.get(py)?;
-        let mut signal = None;
-        let received = py.detach(|| {
-            let mut keep_waiting = || handle_signals(&mut signal);
-            let patience = Patience { timeout, keep_waiting: Some(&mut keep_waiting) };
+        let received = signals::wait(py, |keep_waiting| {
+            let patience = Patience { timeout, keep_waiting: Some(keep_waiting) };
             let mut received = Vec::new();
             receive(endpoint, &mut received, limit, patience).map(|_| received)
-        });
-        match signal {
-            Some(error) => Err(error),
-            None => received.map_err(|closed| errors::raise(py, &closed.into())),
-        }
+        })?;
+        received.map_err(|closed| errors::raise(py, &closed.into()))
     }
 
     /// Waits for messages and returns them as a list of `class`.
@@ -85,12 +91,6 @@ impl Endpoint {
 /// A function that waits for messages and appends up to a number of them.
 type Receive<T> =
     fn(&apus_bindings::Endpoint, &mut Vec<T>, usize, Patience<'_>) -> Result<usize, Closed>;
-
-/// Runs Python's signal handlers. Returns whether none of them raised an exception.
-fn handle_signals(signal: &mut Option<PyErr>) -> bool {
-    *signal = Python::attach(|py| py.check_signals()).err();
-    signal.is_none()
-}
 
 #[pymethods]
 impl Endpoint {
@@ -139,16 +139,10 @@ impl Endpoint {
         let options = options::of_call(timeout, idempotent, true)?;
         let payload = payload(request)?;
         let endpoint = self.endpoint.get(py)?;
-        let mut signal = None;
-        let result = py.detach(|| {
-            let mut keep_waiting = || handle_signals(&mut signal);
-            endpoint.call(to, payload, options, Some(&mut keep_waiting))
-        });
-        match (signal, result) {
-            (Some(error), _) => Err(error),
-            (None, Ok(bytes)) => Ok(Message::new(bytes)),
-            (None, Err(error)) => Err(errors::raise(py, &error.into())),
-        }
+        let result = signals::wait(py, |keep_waiting| {
+            endpoint.call(to, payload, options, Some(keep_waiting))
+        })?;
+        result.map(Message::new).map_err(|error| errors::raise(py, &error.into()))
     }
 
     /// Sends a request without waiting for the response. Returns the number of the call.
@@ -168,7 +162,9 @@ impl Endpoint {
         let options = options::of_call(timeout, idempotent, wait_for_room)?;
         let payload = payload(request)?;
         let endpoint = self.endpoint.get(py)?;
-        let sent = py.detach(|| endpoint.send(to, payload, cookie, options));
+        let sent = signals::wait(py, |keep_waiting| {
+            endpoint.send(to, payload, cookie, options, Some(keep_waiting))
+        })?;
         sent.map(CallId::to_bits).map_err(|error| errors::raise(py, &error.into()))
     }
 
@@ -196,7 +192,7 @@ impl Endpoint {
             let mut sent = 0;
             for payload in payloads {
                 let cookie = first_cookie.wrapping_add(sent);
-                match endpoint.send(to, payload, cookie, options) {
+                match endpoint.send(to, payload, cookie, options, None) {
                     Ok(_) => sent += 1,
                     Err(error) => return (sent, Some(Failure::from(error))),
                 }
@@ -256,9 +252,11 @@ impl Endpoint {
 
     /// Waits until the peers have acknowledged all messages. Returns whether they did in time.
     fn drain(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
-        let timeout = options::duration(timeout)?;
+        let timeout = Some(options::duration(timeout)?);
         let endpoint = self.endpoint.get(py)?;
-        Ok(py.detach(|| endpoint.drain(timeout)))
+        signals::wait(py, |keep_waiting| {
+            endpoint.drain(Patience { timeout, keep_waiting: Some(keep_waiting) })
+        })
     }
 
     /// All counters and gauges by name.
@@ -307,8 +305,23 @@ impl Endpoint {
         self.close(py);
     }
 
-    fn __repr__(&self) -> String {
-        format!("<apus.Endpoint {}>", self.address.0)
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!("<apus.Endpoint {} {}>", self.address.0, self._state(py))
+    }
+
+    /// The timeout of calls without their own, in seconds; infinity for none.
+    fn _call_timeout(&self, py: Python<'_>) -> PyResult<f64> {
+        let timeout = self.endpoint.get(py)?.handle().call_timeout();
+        Ok(if timeout == Duration::MAX { f64::INFINITY } else { timeout.as_secs_f64() })
+    }
+
+    /// The state, in a word or two.
+    fn _state(&self, py: Python<'_>) -> &'static str {
+        match self.endpoint.get(py) {
+            Ok(endpoint) if py.detach(|| endpoint.handle().is_closed()) => "closed",
+            Ok(_) => "open",
+            Err(_) => "of the parent process",
+        }
     }
 }
 

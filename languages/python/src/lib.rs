@@ -17,6 +17,7 @@ mod message;
 mod options;
 mod payload;
 mod request;
+mod signals;
 
 use pyo3::prelude::*;
 

@@ -5,6 +5,7 @@ use crate::errors;
 use crate::fork::Owned;
 use crate::message::Message;
 use crate::payload::payload;
+use crate::signals;
 use apus_bindings::{Failure, Status};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
@@ -33,6 +34,18 @@ impl Request {
             errors::raise(py, &Failure::new(Status::InvalidArgument, text))
         })
     }
+
+    /// Gives the right to reply back, after a reply that was not sent.
+    fn put_back(&self, py: Python<'_>, request: apus_bindings::Request) -> PyResult<()> {
+        let mut place = self.request.get(py)?.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(request);
+        Ok(())
+    }
+}
+
+/// Returns whether the request may be replied to again after this failure, with a shorter response.
+const fn may_be_repeated(failure: &Failure) -> bool {
+    matches!(failure.status, Status::MessageTooLarge | Status::EmptyMessage)
 }
 
 #[pymethods]
@@ -53,9 +66,13 @@ impl Request {
     fn reply(&self, py: Python<'_>, response: &Bound<'_, PyAny>) -> PyResult<()> {
         // Convert first, so that a response of a wrong type leaves the request unchanged.
         let response = payload(response)?;
-        let request = self.take(py)?;
-        let result = py.detach(|| request.reply(response));
-        result.map_err(|failure| errors::raise(py, &failure))
+        let mut request = self.take(py)?;
+        let replied =
+            signals::wait(py, |keep_waiting| request.reply(response, Some(keep_waiting)));
+        if !matches!(&replied, Ok(result) if !result.as_ref().is_err_and(may_be_repeated)) {
+            self.put_back(py, request)?;
+        }
+        replied?.map_err(|failure| errors::raise(py, &failure))
     }
 
     /// Drops the request: its client gets an error. Does nothing in a child of a fork: the request
@@ -67,6 +84,18 @@ impl Request {
         let request = self.take(py)?;
         py.detach(|| drop(request));
         Ok(())
+    }
+
+    const fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    /// Drops the request, unless it is answered.
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) {
+        if let Ok(request) = self.take(py) {
+            py.detach(|| drop(request));
+        }
     }
 
     fn __repr__(&self) -> String {
@@ -82,14 +111,43 @@ pub(crate) fn reply_all(
 ) -> PyResult<usize> {
     let payloads: PyResult<Vec<_>> =
         replies.iter().map(|(_, response)| payload(response)).collect();
-    let requests: PyResult<Vec<_>> =
-        replies.iter().map(|(request, _)| request.get().take(py)).collect();
-    let (payloads, requests) = (payloads?, requests?);
-    let failures = py.detach(|| {
-        let results = requests.into_iter().zip(payloads);
-        let results = results.map(|(request, payload)| request.reply(payload));
-        results.filter_map(Result::err).collect::<Vec<_>>()
-    });
+    let mut payloads = payloads?.into_iter();
+    let requests: Vec<_> = replies.iter().map(|(request, _)| request.get()).collect();
+    let mut taken = Vec::with_capacity(requests.len());
+    let mut refused = None;
+    for request in &requests {
+        match request.take(py) {
+            Ok(pending) => taken.push(pending),
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
+        }
+    }
+    let mut failures = Vec::new();
+    let mut settled = 0;
+    let replied = if refused.is_some() {
+        Ok(())
+    } else {
+        signals::wait(py, |keep_waiting| {
+            for (request, response) in taken.iter_mut().zip(&mut payloads) {
+                match request.reply(response, Some(keep_waiting)) {
+                    Err(failure) if failure.status == Status::Cancelled => return,
+                    Err(failure) => failures.push(failure),
+                    Ok(()) => {}
+                }
+                settled += 1;
+            }
+        })
+    };
+    // Requests without a reply stay the caller's.
+    for (request, pending) in requests.iter().zip(taken).skip(settled) {
+        request.put_back(py, pending)?;
+    }
+    if let Some(error) = refused {
+        return Err(error);
+    }
+    replied?;
     let mut gone = 0;
     for failure in failures {
         if failure.status != Status::ClientGone {

@@ -199,3 +199,118 @@ def test_a_loop_that_is_busy_keeps_no_peer_waiting(client: apus.Endpoint) -> Non
         server.close()
 
     run(test)
+
+
+def test_another_loop_is_refused_and_nothing_is_sent() -> None:
+    async def test() -> None:
+        server = await apus.aio.Endpoint.bind("127.0.0.1:0")
+        client = await apus.aio.Endpoint.client()
+        errors: list[BaseException] = []
+
+        async def use() -> None:
+            for wrong in (
+                client.call(server.address, b"wrong loop", timeout=5),
+                client.recv_request(),
+                client.recv_requests(),
+                client.drain(5),
+            ):
+                try:
+                    await wrong
+                except apus.ApusError as error:
+                    errors.append(error)
+            try:
+                client.close()
+            except apus.ApusError as error:
+                errors.append(error)
+
+        await asyncio.to_thread(asyncio.run, use())
+        assert [type(error) for error in errors] == [apus.WrongLoop] * 5
+        assert "belongs to the event loop" in str(errors[0]) and isinstance(errors[0], RuntimeError)
+        # The first request that arrives is one of the right loop.
+        call = asyncio.create_task(client.call(server.address, b"right loop"))
+        request = await server.recv_request()
+        assert request.payload == b"right loop"
+        request.reply(b"")
+        await call
+        client.close()
+        server.close()
+
+    run(test)
+
+
+def test_an_endpoint_can_be_closed_after_its_loop() -> None:
+    endpoints: list[apus.aio.Endpoint] = []
+
+    async def test() -> None:
+        endpoints.append(await apus.aio.Endpoint.bind("127.0.0.1:0"))
+        assert repr(endpoints[0]) == f"<apus.aio.Endpoint {endpoints[0].address} open>"
+
+    run(test)
+    endpoints[0].close()
+    endpoints[0].close()
+    assert repr(endpoints[0]) == f"<apus.aio.Endpoint {endpoints[0].address} closed>"
+
+
+def test_a_timeout_covers_the_wait_for_room() -> None:
+    async def test() -> None:
+        few: Any = {"max_client_rpcs": 1}
+        server = await apus.aio.Endpoint.bind("127.0.0.1:0", local=False)
+        async with await apus.aio.Endpoint.client(protocol=few, local=False) as client:
+            first = asyncio.create_task(client.call(server.address, b"first"))
+            request = await server.recv_request()
+            with pytest.raises(apus.DeadlineExceeded) as error:
+                await client.call(server.address, b"second", timeout=0.01)
+            assert error.value.execution is apus.Execution.NOT_EXECUTED
+            with pytest.raises(apus.DeadlineExceeded):
+                await client.call(server.address, b"third", timeout=0)
+            request.reply(b"")
+            await first
+        server.close()
+
+    run(test)
+
+
+def test_a_cancelled_drain_keeps_nothing_waiting() -> None:
+    async def test() -> None:
+        server = await apus.aio.Endpoint.bind("127.0.0.1:0")
+        client = await apus.aio.Endpoint.client()
+        call = asyncio.create_task(client.call(server.address, b"x"))
+        request = await server.recv_request()
+        drain = asyncio.create_task(client.drain(3600))
+        await asyncio.sleep(0)
+        drain.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await drain
+        request.reply(b"")
+        await call
+        client.close()
+        server.close()
+
+    # `asyncio.run` waits for the threads of its executor.
+    run(test)
+
+
+@pytest.mark.parametrize("error", [ValueError, asyncio.CancelledError])
+def test_a_handler_whose_task_is_kept_tells_its_client(error: type[BaseException]) -> None:
+    async def test() -> None:
+        server = await apus.aio.Endpoint.bind("127.0.0.1:0")
+        async with await apus.aio.Endpoint.client() as client:
+            tasks: list[asyncio.Task[None]] = []
+
+            async def handle(request: apus.Request) -> None:
+                with request:
+                    raise error("a fault of the handler")
+
+            async def serve() -> None:
+                async for request in server:
+                    tasks.append(asyncio.create_task(handle(request)))
+
+            serving = asyncio.create_task(serve())
+            with pytest.raises(apus.Refused) as refused:
+                await client.call(server.address, b"x")
+            assert refused.value.kind == "abandoned"
+            server.close()
+            await serving
+            assert isinstance((await asyncio.gather(*tasks, return_exceptions=True))[0], error)
+
+    run(test)

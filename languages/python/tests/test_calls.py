@@ -1,8 +1,13 @@
 """Calls of the blocking endpoint."""
 
+import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
+from typing import Any
 
 import apus
 import pytest
@@ -132,6 +137,131 @@ def test_signals_are_handled_while_a_call_waits(
         with pytest.raises(KeyboardInterrupt):
             threading.Timer(0, signal.raise_signal, [signal.SIGINT]).start()
             wait()
+
+
+def interrupt_when(waits: Callable[[], object]) -> None:
+    """Checks that a signal ends a call that waits, on the main thread."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    started = time.monotonic()
+
+    def interrupt() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    # In time for the wait or before it: both are handled within an interval.
+    timer = threading.Timer(0.01, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            waits()
+    timer.join()
+    # The waits are without an end, or of an hour.
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_signals_end_every_wait(local: bool) -> None:
+    few: Any = {"max_client_rpcs": 2}
+    with (
+        apus.Endpoint.bind("127.0.0.1:0", local=local) as server,
+        apus.Endpoint.client(local=local, protocol=few) as client,
+    ):
+        for cookie in range(10):
+            # The two endpoints share memory after a few calls, if they may.
+            client.send(server.address, b"", cookie)
+            request = server.recv_request()
+            assert request is not None
+            request.reply(b"")
+            client.recv_completions()
+        # There is room for two, and nothing answers them.
+        client.send_many(server.address, [b"x", b"x"], timeout=3600)
+        interrupt_when(lambda: client.send(server.address, b"x", timeout=3600))
+        interrupt_when(lambda: client.call(server.address, b"x", timeout=3600))
+        interrupt_when(lambda: client.drain(3600))
+        interrupt_when(lambda: client.recv_completions(1, 3600))
+        interrupt_when(lambda: client.recv_request(3600))
+        interrupt_when(lambda: client.recv_requests(8))
+        # The two requests are still there, and no other one.
+        requests: list[apus.Request] = []
+        while len(requests) < 2:
+            requests += server.recv_requests(8)
+        assert apus.reply_all([(request, b"y") for request in requests]) == 0
+        ended: list[apus.Completion] = []
+        while len(ended) < 2:
+            ended += client.recv_completions()
+        assert [bytes(completion.result()) for completion in ended] == [b"y", b"y"]
+
+
+def test_signals_end_a_reply_that_waits_for_room() -> None:
+    small: Any = {
+        "max_message": 100_000,
+        "max_send_bytes": 200_000,
+        "max_send_bytes_per_peer": 200_000,
+        "timeout_usecs": 60_000_000,
+    }
+    program = """
+import apus, sys
+client = apus.Endpoint.client(local=False)
+client.send_many(sys.argv[1], [b""] * 3)
+sys.stdin.read()
+"""
+    with apus.Endpoint.bind("127.0.0.1:0", local=False, protocol=small) as server:
+        command = [sys.executable, "-c", program, str(server.address)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as client:
+            requests: list[apus.Request] = []
+            while len(requests) < 3:
+                requests += server.recv_requests()
+            # A client that is stopped acknowledges nothing.
+            client.send_signal(signal.SIGSTOP)
+            os.waitpid(client.pid, os.WUNTRACED)
+            for request in requests[:2]:
+                request.reply(bytes(99_000))
+            interrupt_when(lambda: requests[2].reply(bytes(99_000)))
+            interrupt_when(lambda: apus.reply_all([(requests[2], bytes(99_000))]))
+            # The request is still there.
+            client.send_signal(signal.SIGCONT)
+            requests[2].reply(b"short")
+            client.kill()
+
+
+def test_signals_end_the_look_up_of_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A name server that does not answer: the resolver waits for seconds.
+    monkeypatch.setenv("RES_OPTIONS", "timeout:30 attempts:5")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupted = threading.Timer(0.01, signal.raise_signal, [signal.SIGINT])
+    interrupted.start()
+    # With or without a network: the look-up fails, or the signal ends it.
+    with pytest.raises((KeyboardInterrupt, apus.AddressError)):
+        while True:
+            apus.resolve("a-name-that-does-not-exist.invalid:4000")
+    try:
+        interrupted.join()
+    except KeyboardInterrupt:
+        pass
+
+
+def test_a_timeout_that_has_passed_sends_nothing(client: apus.Endpoint) -> None:
+    with apus.Endpoint.bind("127.0.0.1:0") as server:
+        for _ in range(10):
+            for late in (
+                lambda: client.call(server.address, b"late", timeout=0),
+                lambda: client.send(server.address, b"late", timeout=0),
+                lambda: client.send_many(server.address, [b"late"], timeout=0),
+            ):
+                with pytest.raises(apus.DeadlineExceeded) as error:
+                    late()
+                assert error.value.execution is apus.Execution.NOT_EXECUTED
+            client.send(server.address, b"in time", timeout=float("inf"))
+            request = server.recv_request()
+            assert request is not None and request.payload == b"in time"
+            request.reply(b"")
+            assert client.recv_completions()[0].result() == b""
+
+
+def test_endpoints_show_their_address_and_state() -> None:
+    endpoint = apus.Endpoint.bind("127.0.0.1:0")
+    assert repr(endpoint) == f"<apus.Endpoint {endpoint.address} open>"
+    endpoint.close()
+    assert repr(endpoint) == f"<apus.Endpoint {endpoint.address} closed>"
 
 
 def test_other_threads_run_while_a_call_waits(client: apus.Endpoint) -> None:

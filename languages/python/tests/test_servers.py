@@ -52,6 +52,74 @@ def test_a_request_that_is_dropped_fails_at_its_client(client: apus.Endpoint) ->
         assert client.recv_completions()[0].error.kind == "abandoned"  # type: ignore[union-attr]
 
 
+def test_a_block_drops_a_request_that_it_did_not_answer(client: apus.Endpoint) -> None:
+    with apus.Endpoint.bind("127.0.0.1:0") as server:
+        client.send_many(server.address, [b"fails", b"forgets", b"answers"])
+        kept: list[apus.Request] = []
+        traceback: BaseException | None = None
+        while len(kept) < 3:
+            request = server.recv_request()
+            assert request is not None
+            kept.append(request)
+            try:
+                with request as same:
+                    assert same is request
+                    if request.payload == b"fails":
+                        raise ValueError("a fault of the handler")
+                    if request.payload == b"answers":
+                        request.reply(b"an answer")
+            except ValueError as error:
+                # It keeps the frame, and so the request.
+                traceback = error
+        assert traceback is not None
+        ended: list[apus.Completion] = []
+        while len(ended) < 3:
+            ended += client.recv_completions()
+        kinds = {completion.cookie: completion.error and completion.error.kind for completion in ended}
+        assert kinds == {0: "abandoned", 1: "abandoned", 2: None}
+        for request in kept:
+            with pytest.raises(apus.ReplyError, match="already"):
+                request.reply(b"too late")
+
+
+def test_a_response_that_is_too_long_says_so_at_both_ends(client: apus.Endpoint) -> None:
+    with apus.Endpoint.bind("127.0.0.1:0", protocol={"max_message": 1000}) as server:
+        client.send_many(server.address, [b"a", b"b"])
+        requests: list[apus.Request] = []
+        while len(requests) < 2:
+            requests += server.recv_requests()
+        for request in requests:
+            with pytest.raises(apus.MessageTooLarge, match="1001 bytes, max_message is 1000"):
+                request.reply(bytes(1001))
+        requests[0].reply(b"less")
+        requests[1].abandon()
+        ended: list[apus.Completion] = []
+        while len(ended) < 2:
+            ended += client.recv_completions()
+        ended.sort(key=lambda completion: completion.error is not None)
+        assert ended[0].result() == b"less"
+        error = ended[1].error
+        assert error is not None and error.kind == "response_too_large"
+        assert error.execution is apus.Execution.EXECUTED
+
+
+def test_replies_are_sent_together_or_not_at_all(client: apus.Endpoint) -> None:
+    with apus.Endpoint.bind("127.0.0.1:0") as server:
+        client.send_many(server.address, [b"a", b"b"])
+        requests: list[apus.Request] = []
+        while len(requests) < 2:
+            requests += server.recv_requests()
+        requests[1].reply(b"first")
+        with pytest.raises(apus.ReplyError, match="already"):
+            apus.reply_all([(request, b"both") for request in requests])
+        # The other request is still the caller's.
+        requests[0].reply(b"second")
+        ended: list[apus.Completion] = []
+        while len(ended) < 2:
+            ended += client.recv_completions()
+        assert all(completion.error is None for completion in ended)
+
+
 def test_a_client_that_has_gone_is_no_fault_of_the_server() -> None:
     with apus.Endpoint.bind("127.0.0.1:0") as server, apus.Endpoint.client() as client:
         call = client.send(server.address, b"x")

@@ -123,7 +123,10 @@ impl Body {
         while let Some(frame) = self.next().await {
             if let Frame::Data(data) = frame? {
                 if all.len() + data.len() > limit {
-                    let message = format!("the message has more than {limit} bytes");
+                    let length = all.len() + data.len() + self.ready_len();
+                    let least = if self.is_complete() { "" } else { "at least " };
+                    let message =
+                        format!("the message has {least}{length} bytes, the limit is {limit}");
                     return Err(Status::new(Code::ResourceExhausted, message));
                 }
                 all.extend_from_slice(&data);
@@ -161,6 +164,16 @@ impl Body {
             return Ok(());
         }
         std::future::poll_fn(|cx| Poll::Ready(self.poll_gather(cx, limit))).await
+    }
+
+    /// Returns whether nothing is left: neither data in memory nor parts to wait for.
+    pub(crate) const fn is_exhausted(&self) -> bool {
+        self.is_complete() && self.ready.len() == 0
+    }
+
+    /// Removes up to `limit` bytes in memory from the body.
+    pub(crate) fn take_ready_up_to(&mut self, limit: usize) -> Pieces {
+        self.ready.take_up_to(limit)
     }
 
     /// Removes the data in memory from the body.

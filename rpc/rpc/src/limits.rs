@@ -6,6 +6,10 @@ use std::time::Duration;
 /// burst of packets, so that a part neither takes a packet of its own nor delays the next one.
 pub(crate) const PART: usize = 65_536;
 
+/// Maximum bytes of one message of a stream: longer pieces of a body are split. Chosen by us: far
+/// below `max_message`, and long enough that a message's own costs do not matter.
+pub(crate) const LONGEST_PART: usize = 1 << 20;
+
 /// PULLs and PUSHes that a client keeps outstanding per stream: its credit. Chosen by us: with two,
 /// a stream waits for a round trip per part whenever its reader pauses; more would only hold
 /// memory.

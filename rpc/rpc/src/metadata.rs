@@ -67,6 +67,16 @@ impl Metadata {
         Ok(())
     }
 
+    /// Removes the last value whose name is not `kept`. Returns whether there was one.
+    pub(crate) fn remove_last_except(&mut self, kept: &str) -> bool {
+        let Some(last) = self.entries.iter().rposition(|(name, _)| name.as_str() != kept) else {
+            return false;
+        };
+        let (name, value) = self.entries.remove(last);
+        self.encoded -= Self::ENTRY_OVERHEAD + name.as_bytes().len() + value.len();
+        true
+    }
+
     /// Returns the first value with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Bytes> {

@@ -49,6 +49,36 @@ impl Pieces {
         Some(piece)
     }
 
+    /// Takes up to `limit` bytes from the front.
+    pub(crate) fn take_up_to(&mut self, limit: usize) -> Self {
+        if self.len <= limit {
+            return std::mem::take(self);
+        }
+        let mut taken = Self::default();
+        while taken.len < limit
+            && let Some(mut piece) = self.pop()
+        {
+            let room = limit - taken.len;
+            if piece.len() > room {
+                self.put_back(piece.split_off(room));
+            }
+            taken.push(piece);
+        }
+        taken
+    }
+
+    /// Puts a piece in front, unless it is empty.
+    fn put_back(&mut self, piece: Bytes) {
+        if piece.is_empty() {
+            return;
+        }
+        self.len += piece.len();
+        let next = std::mem::replace(&mut self.first, piece);
+        if !next.is_empty() {
+            self.more.push_front(next);
+        }
+    }
+
     /// Returns the room that an envelope should reserve for a copied payload.
     pub(crate) const fn copied_len(&self) -> usize {
         if self.len <= COPIED { self.len } else { 0 }
@@ -81,5 +111,28 @@ impl From<Bytes> for Pieces {
 impl Extend<Bytes> for Pieces {
     fn extend<I: IntoIterator<Item = Bytes>>(&mut self, pieces: I) {
         pieces.into_iter().for_each(|piece| self.push(piece));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_taken_in_order_and_split_at_the_limit() {
+        let content: Vec<u8> = (0..100).collect();
+        for limit in [1, 7, 10, 33, 99, 100, 200] {
+            let mut pieces = Pieces::default();
+            content.chunks(10).for_each(|chunk| pieces.push(Bytes::copy_from_slice(chunk)));
+            let mut seen = Vec::new();
+            while pieces.len() > 0 {
+                let mut taken = pieces.take_up_to(limit);
+                assert!((1..=limit).contains(&taken.len()));
+                while let Some(piece) = taken.pop() {
+                    seen.extend_from_slice(&piece);
+                }
+            }
+            assert_eq!(seen, content);
+        }
     }
 }

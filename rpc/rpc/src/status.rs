@@ -19,12 +19,19 @@ pub struct Status {
 }
 
 impl Status {
-    /// Maximum length of a message on the wire; longer messages are cut. Chosen by us: a message is
+    /// Maximum length of a message on the wire; longer messages are cut, and
+    /// [marked](Status::TRUNCATED). Chosen by us: a message is
     /// for a line of a log.
     pub const MAX_MESSAGE: usize = 4_096;
 
-    /// Maximum length of details on the wire; longer details are omitted.
+    /// Maximum length of details on the wire; longer details are omitted, which is
+    /// [marked](Status::TRUNCATED).
     pub const MAX_DETAILS: usize = 32_768;
+
+    /// Name of the metadata that marks a shortened status. There is one value for each part that
+    /// was too long for the wire: `message`, `details` or `metadata`, `=`, and its original length
+    /// in bytes, such as `details=40000`.
+    pub const TRUNCATED: &'static str = "apus-truncated";
 
     /// Creates the failure of an executed request, as reported by a handler.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
@@ -63,6 +70,58 @@ impl Status {
     pub fn with_metadata(mut self, metadata: Metadata) -> Self {
         *self.metadata = metadata;
         self
+    }
+
+    /// Marks the status as shortened: `part` had `length` bytes ([`Status::TRUNCATED`]). Values of
+    /// metadata at the end make room for the mark.
+    #[must_use]
+    pub fn with_truncated(mut self, part: &str, length: usize) -> Self {
+        self.mark_truncated(part, length);
+        self
+    }
+
+    fn mark_truncated(&mut self, part: &str, length: usize) {
+        let before = self.metadata.encoded_len();
+        let mut has_room = true;
+        let mark = |part: &str, length: usize| format!("{part}={length}").into_bytes();
+        while self.metadata.append(Self::TRUNCATED, mark(part, length)).is_err() {
+            has_room = false;
+            if !self.metadata.remove_last_except(Self::TRUNCATED) {
+                return;
+            }
+        }
+        if !has_room {
+            self.mark_truncated("metadata", before);
+        }
+    }
+
+    /// Returns whether a part of the status was too long for the wire; its metadata
+    /// [`Status::TRUNCATED`] has the details.
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        self.metadata.get(Self::TRUNCATED).is_some()
+    }
+
+    /// Returns the status in the form in which it fits on the wire, if it has to be shortened.
+    pub(crate) fn shortened(&self) -> Option<Self> {
+        let (message, details) = (self.message.len(), self.details.len());
+        if message <= Self::MAX_MESSAGE && details <= Self::MAX_DETAILS {
+            return None;
+        }
+        let mut short = self.clone();
+        if message > Self::MAX_MESSAGE {
+            let mut end = Self::MAX_MESSAGE;
+            while !self.message.is_char_boundary(end) {
+                end -= 1;
+            }
+            short.message.truncate(end);
+            short.mark_truncated("message", message);
+        }
+        if details > Self::MAX_DETAILS {
+            short.details = Bytes::new();
+            short.mark_truncated("details", details);
+        }
+        Some(short)
     }
 
     /// Returns the code.
@@ -121,8 +180,13 @@ impl From<CallError> for Status {
             _ => Code::Unavailable,
         };
         let back_pressure = error.is_back_pressure();
-        Self { back_pressure, ..Self::new(code, error.to_string()) }
-            .with_execution(error.execution())
+        // The execution of the status is shown after its message.
+        let message = match &error {
+            CallError::Failed(failed) => failed.kind.to_string(),
+            CallError::Interrupted { why, .. } => why.to_string(),
+            error => error.to_string(),
+        };
+        Self { back_pressure, ..Self::new(code, message) }.with_execution(error.execution())
     }
 }
 
@@ -134,6 +198,7 @@ const fn code_of(kind: FailureKind, execution: Execution) -> Code {
         (FailureKind::Cancelled, _) => Code::Cancelled,
         (FailureKind::Refused(apus::Refusal::Overloaded), _) => Code::ResourceExhausted,
         (FailureKind::ResponseTooLarge { .. }, _) => Code::ResourceExhausted,
+        (FailureKind::Refused(apus::Refusal::ResponseTooLarge), _) => Code::ResourceExhausted,
         (FailureKind::PeerTooOld, _) => Code::Unimplemented,
         (_, Execution::NotExecuted) => Code::Unavailable,
         _ => Code::Unknown,

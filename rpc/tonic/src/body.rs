@@ -2,15 +2,32 @@
 
 use crate::headers::{append, to_metadata};
 use crate::status::{from_tonic, to_tonic};
-use apus_rpc::{Code, Frame, Status};
+use apus_rpc::{Code, Execution, Frame, Status};
 use bytes::Bytes;
 use futures_core::Stream;
 use http::HeaderMap;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 /// A body of HTTP as frames of `apus-rpc`. A status in the trailers ends it, unless it is OK.
 pub(crate) struct FromHttp<B>(pub(crate) Pin<Box<B>>);
+
+/// Whether the body of a request was read to its end. A generated server reads the whole body of a
+/// request with one message before it calls the method.
+#[derive(Clone, Default)]
+pub(crate) struct ReadToEnd(Arc<AtomicBool>);
+
+impl ReadToEnd {
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 impl<B> Stream for FromHttp<B>
 where
@@ -42,24 +59,28 @@ where
 fn end(trailers: &HeaderMap) -> Result<Frame, Status> {
     match tonic::Status::from_header_map(trailers) {
         Some(status) if status.code() != tonic::Code::Ok => Err(from_tonic(&status)),
-        _ => to_metadata(trailers).map(Frame::Trailers),
+        // The content has been sent.
+        _ => to_metadata(trailers)
+            .map(Frame::Trailers)
+            .map_err(|status| status.with_execution(Execution::Executed)),
     }
 }
 
 /// A body of `apus-rpc` as an HTTP body. A response's body ends with a status in its trailers.
 pub(crate) struct ToHttp {
     body: apus_rpc::Body,
-    is_response: bool,
+    /// `None` for a response.
+    request: Option<ReadToEnd>,
     ended: bool,
 }
 
 impl ToHttp {
-    pub(crate) const fn request(body: apus_rpc::Body) -> Self {
-        Self { body, is_response: false, ended: false }
+    pub(crate) const fn request(body: apus_rpc::Body, read: ReadToEnd) -> Self {
+        Self { body, request: Some(read), ended: false }
     }
 
     pub(crate) const fn response(body: apus_rpc::Body) -> Self {
-        Self { body, is_response: true, ended: false }
+        Self { body, request: None, ended: false }
     }
 }
 
@@ -80,13 +101,17 @@ impl http_body::Body for ToHttp {
         }
         self.ended = true;
         let mut trailers = HeaderMap::new();
-        let status = match frame {
-            Some(Err(status)) if !self.is_response => {
-                return Poll::Ready(Some(Err(to_tonic(&status))));
+        let status = match (frame, &self.request) {
+            (Some(Err(status)), Some(_)) => return Poll::Ready(Some(Err(to_tonic(&status)))),
+            (None, Some(read)) => {
+                read.set();
+                return Poll::Ready(None);
             }
-            None if !self.is_response => return Poll::Ready(None),
-            Some(Err(status)) => to_tonic(&status),
-            Some(Ok(Frame::Trailers(metadata))) => {
+            (Some(Err(status)), None) => to_tonic(&status),
+            (Some(Ok(Frame::Trailers(metadata))), request) => {
+                if let Some(read) = request {
+                    read.set();
+                }
                 append(&mut trailers, &metadata);
                 tonic::Status::ok("")
             }

@@ -27,11 +27,8 @@ impl Channel {
     ///
     /// # Errors
     ///
-    /// [`BindError`](apus_rpc::BindError): the endpoint cannot be opened.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO and time enabled.
+    /// [`BindError`](apus_rpc::BindError): the endpoint cannot be opened, or the caller is outside of a tokio
+    /// runtime with IO and time enabled.
     pub async fn connect(to: SocketAddr) -> Result<Self, apus_rpc::BindError> {
         Ok(Self::new(apus_rpc::Channel::connect(to).await?))
     }

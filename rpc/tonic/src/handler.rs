@@ -1,10 +1,10 @@
 //! A handler for a generated server.
 
-use crate::body::{FromHttp, ToHttp};
+use crate::body::{FromHttp, ReadToEnd, ToHttp};
 use crate::headers::{APPLICATION_GRPC, TRACEPARENT, append, to_metadata};
-use crate::status::from_tonic;
+use crate::status::{from_tonic, is_of_decoder};
 use crate::timeout::{self, GRPC_TIMEOUT};
-use apus_rpc::{Body, BoxFuture, Code, Handler, Request, Response, Status};
+use apus_rpc::{Body, BoxFuture, Code, Execution, Handler, Request, Response, Status};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, TE};
 use std::convert::Infallible;
@@ -66,21 +66,25 @@ where
     fn call(&self, request: Request) -> BoxFuture<Result<Response, Status>> {
         let mut service = self.0.clone();
         Box::pin(async move {
-            let request = to_http(request)?;
+            let read = ReadToEnd::default();
+            let request = to_http(request, read.clone())?;
             let Ok(()) = std::future::poll_fn(|cx| service.poll_ready(cx)).await;
             let Ok(response) = service.call(request).await;
-            to_rpc(response)
+            to_rpc(response, &read)
         })
     }
 }
 
 /// Converts a request of `apus-rpc` to HTTP.
-fn to_http(mut request: Request) -> Result<http::Request<tonic::body::Body>, Status> {
+fn to_http(
+    mut request: Request,
+    read: ReadToEnd,
+) -> Result<http::Request<tonic::body::Body>, Status> {
     let body = std::mem::take(request.body_mut());
     let uri = http::Uri::try_from(format!("/{}", request.method())).map_err(|error| {
         Status::not_executed(Code::Unimplemented, format!("no method of gRPC: {error}"))
     })?;
-    let mut http = http::Request::new(tonic::body::Body::new(ToHttp::request(body)));
+    let mut http = http::Request::new(tonic::body::Body::new(ToHttp::request(body, read)));
     *http.method_mut() = http::Method::POST;
     *http.version_mut() = http::Version::HTTP_2;
     *http.uri_mut() = uri;
@@ -106,8 +110,8 @@ fn to_http(mut request: Request) -> Result<http::Request<tonic::body::Body>, Sta
     Ok(http)
 }
 
-/// Converts a response of HTTP to `apus-rpc`.
-fn to_rpc<B>(response: http::Response<B>) -> Result<Response, Status>
+/// Converts a response of HTTP to `apus-rpc`; `read`: whether the request was read to its end.
+fn to_rpc<B>(response: http::Response<B>, read: &ReadToEnd) -> Result<Response, Status>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -116,10 +120,14 @@ where
     if let Some(status) = tonic::Status::from_header_map(&parts.headers)
         && status.code() != tonic::Code::Ok
     {
-        return Err(from_tonic(&status));
+        // The decoder refused the request, or the service does not have the method.
+        let refused = is_of_decoder(&status) || status.code() == tonic::Code::Unimplemented;
+        let before = refused && !read.get();
+        let execution = if before { Execution::NotExecuted } else { Execution::Executed };
+        return Err(from_tonic(&status).with_execution(execution));
     }
     // The call was executed, even if the headers are invalid.
-    let metadata = to_metadata(&parts.headers)
-        .map_err(|status| status.with_execution(apus_rpc::Execution::Executed))?;
+    let metadata =
+        to_metadata(&parts.headers).map_err(|status| status.with_execution(Execution::Executed))?;
     Ok(Response::new(Body::stream(FromHttp(Box::pin(body)))).with_metadata(metadata))
 }

@@ -36,6 +36,18 @@ pub(crate) fn to_metadata(headers: &HeaderMap) -> Result<Metadata, Status> {
     Ok(metadata)
 }
 
+/// Returns as much of the headers as fits into metadata, and the length of all their names and
+/// values.
+pub(crate) fn to_fitting_metadata(headers: &HeaderMap) -> (Metadata, usize) {
+    let (mut metadata, mut length) = (Metadata::new(), 0);
+    for (name, value) in headers.iter().filter(|(name, _)| !is_own(name)) {
+        length += name.as_str().len() + value.len();
+        // Shorter values that follow may fit.
+        let _ = metadata.append(name.as_str(), Bytes::copy_from_slice(value.as_bytes()));
+    }
+    (metadata, length)
+}
+
 /// Appends metadata to headers. Skips names and values that are invalid in HTTP, which only a peer
 /// without this crate sends.
 pub(crate) fn append(headers: &mut HeaderMap, metadata: &Metadata) {

@@ -104,10 +104,6 @@ impl Router {
     /// # Errors
     ///
     /// [`ServeError`]: always, when it ends.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO and time enabled.
     pub async fn serve(self, address: SocketAddr) -> Result<(), ServeError> {
         let endpoint = apus::tokio::Endpoint::bind(address).await.map_err(ServeError::Bind)?;
         let server = self.add_to(apus_rpc::Server::new(endpoint));
@@ -120,10 +116,6 @@ impl Router {
     /// # Errors
     ///
     /// [`ServeError`]: the endpoint cannot be opened, or was closed before the signal.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO and time enabled.
     pub async fn serve_with_shutdown(
         self,
         address: SocketAddr,

@@ -37,12 +37,17 @@ impl CallOptions {
 
     /// Sets the time of failure for a call that has not completed, instead of the endpoint's
     /// [timeout](crate::EndpointBuilder::call_timeout). Waiting for room to send counts.
+    ///
+    /// If the deadline has passed, the call fails at once with
+    /// [`FailureKind::DeadlineExceeded`](crate::FailureKind::DeadlineExceeded): it is not executed,
+    /// and nothing is sent.
     pub const fn deadline(mut self, at: Instant) -> Self {
         self.deadline = Deadline::At(at);
         self
     }
 
-    /// Sets the [deadline](CallOptions::deadline) to `time` from now. [`Duration::MAX`] means no
+    /// Sets the [deadline](CallOptions::deadline) to `time` from now; a call with
+    /// [`Duration::ZERO`] fails at once. [`Duration::MAX`] means no
     /// deadline: the call ends when the server replies, ends or becomes unreachable, however long
     /// that takes.
     pub fn timeout(mut self, time: Duration) -> Self {

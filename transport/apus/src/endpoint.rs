@@ -437,6 +437,17 @@ pub(crate) fn submit<'a, W: Submit>(
     shard: &'a Shard,
     submission: &mut Submission<W>,
 ) -> Result<(Locked<'a>, W::Output), CallError> {
+    submit_while(shard, submission, Duration::MAX, || true)
+}
+
+/// Makes a call, waiting for room if necessary; calls `keep_waiting` each time that it has waited
+/// for `interval`.
+pub(crate) fn submit_while<'a, W: Submit>(
+    shard: &'a Shard,
+    submission: &mut Submission<W>,
+    interval: Duration,
+    mut keep_waiting: impl FnMut() -> bool,
+) -> Result<(Locked<'a>, W::Output), CallError> {
     let (mut core, called) = shard.lock_for_call();
     loop {
         let seen = core.room_changes();
@@ -444,10 +455,23 @@ pub(crate) fn submit<'a, W: Submit>(
             Ok(sent) => return Ok((core, sent)),
             Err(error) if submission.should_wait(&error) => {
                 let deadline = submission.wait(shard.call_timeout());
-                let (again, room) = shard.wait_for(core, &Room { seen }, deadline);
+                let part = Instant::now().checked_add(interval);
+                let until = match (part, deadline) {
+                    (Some(part), Some(deadline)) => Some(part.min(deadline)),
+                    (part, deadline) => part.or(deadline),
+                };
+                let (again, room) = shard.wait_for(core, &Room { seen }, until);
                 core = again;
-                if room.is_none() && !core.is_closed() {
-                    return Err(CallError::too_late());
+                // Whether the deadline has passed, the next attempt checks.
+                if room.is_none() && !core.is_closed() && part.is_some() {
+                    drop(core);
+                    let keeps_waiting = keep_waiting();
+                    // It may have forked.
+                    shard.owner().check()?;
+                    if !keeps_waiting {
+                        return Err(CallError::interrupted());
+                    }
+                    core = shard.lock();
                 }
             }
             Err(error) => return Err(error),

@@ -99,6 +99,11 @@ impl CallError {
         }
     }
 
+    /// Returns the error of a call that its caller gave up before it could be sent.
+    pub(crate) const fn interrupted() -> Self {
+        Self::Failed(RpcError { kind: FailureKind::Cancelled, execution: Execution::NotExecuted })
+    }
+
     /// Returns the error of a call whose deadline passed before it could be sent.
     pub(crate) const fn too_late() -> Self {
         Self::Failed(RpcError {
@@ -117,10 +122,14 @@ pub enum ReplyError {
     #[error("the client does not wait for the reply any more")]
     ClientGone,
     /// The reply is too long, or it is empty and the client takes no empty messages: in the kernel
-    /// profile, or because its version of apus is too old. The request is abandoned, and its client
-    /// gets an error.
+    /// profile, or because its version of apus is too old. If the request is not replied to again
+    /// ([`Request::reply_or_keep`](crate::Request::reply_or_keep)), its client gets an error, which
+    /// states whether the reply was too long.
     #[error(transparent)]
     Rejected(CommandError),
+    /// The caller stopped waiting for room; the reply was not sent.
+    #[error("the reply was not sent: its caller stopped waiting for room")]
+    GivenUp,
     /// The endpoint is closed.
     #[error(transparent)]
     Closed(#[from] Closed),
@@ -165,6 +174,13 @@ pub enum BindError {
         folder: PathBuf,
         /// The error of the system.
         source: io::Error,
+    },
+    /// The tokio runtime cannot run an async endpoint.
+    #[cfg(feature = "tokio")]
+    #[error("no runtime for the endpoint: {reason}")]
+    Runtime {
+        /// What is missing.
+        reason: String,
     },
     /// The configuration is not valid.
     #[error(transparent)]

@@ -11,6 +11,7 @@ use apus_observe::Metrics;
 use apus_proto::RpcInfo;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Operations that every endpoint offers without waiting: cancel calls, report counters, shut down.
 ///
@@ -132,6 +133,19 @@ impl EndpointHandle {
         if self.check_process().is_ok() {
             self.shards.main().lock().close(Closed::ShutDown);
         }
+    }
+
+    /// Returns the [timeout](crate::EndpointBuilder::call_timeout) of calls without a deadline;
+    /// [`Duration::MAX`] if there is none.
+    #[must_use]
+    pub fn call_timeout(&self) -> Duration {
+        self.shards.main().call_timeout()
+    }
+
+    /// Returns whether the endpoint is closed: it was shut down, or its driver failed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shards.main().lock().is_closed()
     }
 
     /// Freezes the [time trace](crate::trace) of this process and requests the same of all peers

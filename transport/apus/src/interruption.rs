@@ -1,9 +1,10 @@
-//! Calls whose caller checks at intervals whether to keep waiting.
+//! Calls and replies whose caller checks at intervals whether to keep waiting.
 
-use crate::call::CallOptions;
-use crate::endpoint::{Endpoint, submit};
+use crate::call::{CallId, CallOptions};
+use crate::endpoint::{Endpoint, submit_while};
 use crate::engine::poll::EndOf;
-use crate::error::CallError;
+use crate::error::{CallError, ReplyError};
+use crate::request::Request;
 use crate::submission::{Submission, cancel};
 use apus_proto::{Execution, FailureKind, Payload, RpcError};
 use bytes::Bytes;
@@ -17,8 +18,7 @@ impl Endpoint {
     ///
     /// For threads that must be interruptible, such as the main thread of an interpreter, which
     /// handles Ctrl-C. A response that arrives within `interval` costs the same as with
-    /// `call_with`. While the call waits for room to be sent, `keep_waiting` is not called;
-    /// [`CallOptions::timeout`] limits that wait as well.
+    /// `call_with`. The wait for room to send counts as well.
     ///
     /// `keep_waiting` may use the endpoint.
     ///
@@ -51,7 +51,7 @@ impl Endpoint {
     ) -> Result<Bytes, CallError> {
         let mut submission = Submission::new(to, request.into(), options, None);
         let shard = self.shards.caller()?;
-        let (mut core, call) = submit(shard, &mut submission)?;
+        let (mut core, call) = submit_while(shard, &mut submission, interval, &mut keep_waiting)?;
         loop {
             let until = Instant::now().checked_add(interval);
             let (again, ended) = shard.wait_for(core, &EndOf(call.key), until);
@@ -73,5 +73,49 @@ impl Endpoint {
                 return Err(RpcError { kind, execution: Execution::Unknown }.into());
             }
         }
+    }
+
+    /// Sends a request without waiting for the response, as [`Endpoint::send_with`] does, and calls
+    /// `keep_waiting` each time that it has waited for room for `interval`. If it returns `false`,
+    /// the request is not sent, and the call fails with [`FailureKind::Cancelled`].
+    ///
+    /// `keep_waiting` may use the endpoint.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`]: the request was not sent.
+    pub fn send_interruptible(
+        &self,
+        to: SocketAddr,
+        request: impl Into<Payload>,
+        cookie: u64,
+        options: CallOptions,
+        interval: Duration,
+        keep_waiting: impl FnMut() -> bool,
+    ) -> Result<CallId, CallError> {
+        let mut submission = Submission::new(to, request.into(), options, Some(cookie));
+        let shard = self.shards.caller()?;
+        submit_while(shard, &mut submission, interval, keep_waiting).map(|(_, call)| call)
+    }
+}
+
+impl Request {
+    /// Sends the response as [`Request::reply_or_keep`] does, and calls `keep_waiting` each time
+    /// that it has waited for room for `interval`. If it returns `false`, fails with
+    /// [`ReplyError::GivenUp`]; the request may be replied to again.
+    ///
+    /// `keep_waiting` may use the endpoint.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplyError`]: the client does not wait any more, the response is rejected, the caller
+    /// stopped waiting, or the endpoint is closed.
+    pub fn reply_interruptible(
+        &mut self,
+        payload: impl Into<Payload>,
+        interval: Duration,
+        keep_waiting: impl FnMut() -> bool,
+    ) -> Result<(), ReplyError> {
+        self.pending.reply_while(payload.into(), interval, keep_waiting)
     }
 }

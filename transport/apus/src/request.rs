@@ -9,11 +9,12 @@ use crate::engine::tracer::stage;
 use crate::error::ReplyError;
 use crate::submission::AT_ONCE;
 use apus_local::Credentials;
-use apus_proto::Payload;
+use apus_proto::{CommandError, Payload, Refusal};
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A request that has arrived, to be answered once with [`Request::reply`].
 ///
@@ -33,6 +34,8 @@ pub(crate) struct PendingReply {
     pub(crate) shard: Arc<Shard>,
     /// `None` once the request is answered, or its client has gone.
     origin: Option<Origin>,
+    /// Reason that the client gets if the request is dropped.
+    refusal: Refusal,
     /// The RPC in the time trace, if it is traced.
     pub(crate) rpc: Option<Rpc>,
 }
@@ -48,7 +51,7 @@ impl Request {
     pub(crate) fn new(shard: Arc<Shard>, arrived: IncomingRequest) -> Self {
         let IncomingRequest { origin, from, payload, rpc, .. } = arrived;
         stage(rpc, Event::RequestReturned, payload.len());
-        Self { pending: PendingReply { shard, origin: Some(origin), rpc }, payload, from }
+        Self { pending: PendingReply::new(shard, origin, rpc), payload, from }
     }
 
     /// Returns the client's message.
@@ -143,16 +146,49 @@ impl Request {
     /// Sends the response, which may be empty. Waits for room if a limit of the configuration is
     /// reached.
     ///
+    /// A response longer than `max_message` is rejected, and the client gets an error that states
+    /// this; use [`Request::reply_or_keep`] to send another response instead.
+    ///
     /// # Errors
     ///
     /// [`ReplyError`]: the client does not wait any more, the response is rejected, or the endpoint
     /// is closed.
     pub fn reply(mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
-        self.pending.reply(payload.into())
+        self.reply_or_keep(payload)
+    }
+
+    /// Sends the response as [`Request::reply`] does, and leaves the request with the caller: after
+    /// [`ReplyError::Rejected`] it may be replied to again, for example with a shorter response.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use apus::{Endpoint, ReplyError};
+    ///
+    /// let (server, client) = (Endpoint::bind("127.0.0.1:0")?, Endpoint::client()?);
+    /// client.send(server.local_addr(), "everything", 0)?;
+    /// let mut request = server.recv_request()?;
+    /// if let Err(ReplyError::Rejected(why)) = request.reply_or_keep(vec![0; 100 << 20]) {
+    ///     request.reply(format!("in parts, please: {why}"))?;
+    /// }
+    /// assert!(client.recv_completion()?.result?.starts_with(b"in parts"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ReplyError`]: the client does not wait any more, the response is rejected, or the endpoint
+    /// is closed.
+    pub fn reply_or_keep(&mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
+        self.pending.reply_while(payload.into(), Duration::MAX, || true)
     }
 }
 
 impl PendingReply {
+    fn new(shard: Arc<Shard>, origin: Origin, rpc: Option<Rpc>) -> Self {
+        Self { shard, origin: Some(origin), refusal: Refusal::Abandoned, rpc }
+    }
+
     /// Returns the number of the pair with the client; `None` stands for the network.
     const fn client(&self) -> Option<u64> {
         match self.origin {
@@ -161,9 +197,15 @@ impl PendingReply {
         }
     }
 
-    /// Replies, waiting for room if necessary.
-    fn reply(&mut self, mut payload: Payload) -> Result<(), ReplyError> {
-        let Self { shard, origin, rpc } = self;
+    /// Replies, waiting for room if necessary; calls `keep_waiting` each time that it has waited
+    /// for `interval`.
+    pub(crate) fn reply_while(
+        &mut self,
+        mut payload: Payload,
+        interval: Duration,
+        mut keep_waiting: impl FnMut() -> bool,
+    ) -> Result<(), ReplyError> {
+        let Self { shard, origin, refusal, rpc } = self;
         shard.owner().check()?;
         stage(*rpc, Event::Reply, payload.len());
         let mut core = shard.lock();
@@ -171,9 +213,24 @@ impl PendingReply {
             let seen = core.room_changes();
             match core.reply(origin, *rpc, &mut payload, None) {
                 Err(ReplyError::Rejected(error)) if error.is_back_pressure() => {
-                    core = shard.wait_for(core, &Room { seen }, None).0;
+                    let until = Instant::now().checked_add(interval);
+                    let (again, room) = shard.wait_for(core, &Room { seen }, until);
+                    core = again;
+                    if room.is_none() && !core.is_closed() && until.is_some() {
+                        drop(core);
+                        let keeps_waiting = keep_waiting();
+                        // It may have forked.
+                        shard.owner().check()?;
+                        if !keeps_waiting {
+                            return Err(ReplyError::GivenUp);
+                        }
+                        core = shard.lock();
+                    }
                 }
-                result => return result,
+                result => {
+                    note_rejection(refusal, &result);
+                    return result;
+                }
             }
         }
     }
@@ -186,7 +243,10 @@ impl PendingReply {
             return (0, Err(error.into()));
         }
         let mut core = self.shard.lock();
-        (core.room_changes(), core.reply(&mut self.origin, self.rpc, payload, None))
+        let seen = core.room_changes();
+        let result = core.reply(&mut self.origin, self.rpc, payload, None);
+        note_rejection(&mut self.refusal, &result);
+        (seen, result)
     }
 }
 
@@ -252,6 +312,7 @@ impl<'a, R: Pending> Replies<'a, R> {
                     if is_full {
                         break;
                     }
+                    note_rejection(&mut pending.refusal, &replied);
                     // Without a copy if it is a success: the processor would wait until the record
                     // has left its store buffer.
                     if let Err(error) = replied
@@ -285,7 +346,14 @@ impl Drop for PendingReply {
         if let Some(origin) = self.origin.take()
             && self.shard.owner().is_current()
         {
-            self.shard.lock().abandon(origin);
+            self.shard.lock().abandon(origin, self.refusal);
         }
+    }
+}
+
+/// Sets the reason that the client gets if no other reply follows a rejected one.
+const fn note_rejection(refusal: &mut Refusal, result: &Result<(), ReplyError>) {
+    if let Err(ReplyError::Rejected(CommandError::TooLarge { .. })) = result {
+        *refusal = Refusal::ResponseTooLarge;
     }
 }

@@ -138,8 +138,8 @@ impl<'a> Submission<&'a mut Vec<OutgoingCall>> {
 }
 
 impl<W: Submit> Submission<W> {
-    /// Makes the call. After an error due to [lack of room](CallError::is_back_pressure) it may be
-    /// tried again. `called`: since when the thread has waited for the lock, in ticks of the trace;
+    /// Makes the call, unless its deadline has passed. After an error due to [lack of
+    /// room](CallError::is_back_pressure) it may be tried again. `called`: since when the thread has waited for the lock, in ticks of the trace;
     /// 0 if it has not.
     #[inline]
     pub(crate) fn submit(
@@ -148,6 +148,8 @@ impl<W: Submit> Submission<W> {
         called: u64,
     ) -> Result<W::Output, CallError> {
         self.called = self.called.max(called);
+        // Every path to every server passes here, in both faces.
+        core.check_deadline(self.options.deadline)?;
         self.what.submit(core, self.options, self.called)
     }
 

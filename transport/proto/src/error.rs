@@ -16,6 +16,18 @@ pub enum Execution {
     Unknown,
 }
 
+impl Execution {
+    /// Returns the execution that a server's refusal states.
+    #[must_use]
+    pub const fn stated_by(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::ResponseTooLarge => Self::Executed,
+            _ if refusal.is_before_execution() => Self::NotExecuted,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 impl std::fmt::Display for Execution {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -80,10 +92,12 @@ pub enum FailureKind {
     #[error("the request is empty, and the server's version of apus takes no empty messages")]
     PeerTooOld,
     /// The response is longer than `max_message` here.
-    #[error("the response has {length} bytes, more than max_message allows")]
+    #[error("the response has {length} bytes, max_message is {limit} here")]
     ResponseTooLarge {
         /// Length of the response in bytes.
         length: u32,
+        /// The limit.
+        limit: u64,
     },
     /// The peer's process ended, or closed its endpoint. Reported only for calls to a peer of the
     /// same host; over the network, one of the kinds above is reported instead.
@@ -162,6 +176,7 @@ const fn refusal_text(refusal: &Refusal) -> &'static str {
         Refusal::ShuttingDown => "shutting down",
         Refusal::Abandoned => "its application dropped the request without a reply",
         Refusal::ClientTooOld => "it is a later version, which takes no calls from this one",
+        Refusal::ResponseTooLarge => "its response is longer than max_message allows it to send",
     }
 }
 

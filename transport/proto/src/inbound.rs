@@ -1,5 +1,6 @@
 //! The receiving side of an endpoint: grants, memory, priorities, and which requests are accepted.
 
+use crate::allowed::Allowed;
 use crate::budget::{Budget, WaitingRequests};
 use crate::config::Config;
 use crate::grant::Granter;
@@ -57,14 +58,18 @@ impl Inbound {
         }
     }
 
-    /// Creates the message of `data`, its first packet, with the room reserved for it.
+    /// Creates the message of `data`, its first packet, with the room reserved for it. Of the bytes
+    /// that its sender has announced, `announced` are allowed.
     pub(crate) fn message_in(
         &mut self,
         now: Instant,
         data: &Data,
+        announced: Allowed,
         room: Reservation,
     ) -> Box<MessageIn> {
-        let message = MessageIn::new(data.message_length, data.incoming).keeping(self.keep);
+        let message = MessageIn::new(data.message_length, data.incoming)
+            .allowing(announced)
+            .keeping(self.keep);
         let is_whole = room.positions >= data.message_length;
         let memory = self.buffers.take(u32::from(is_whole) * data.message_length.min(self.keep));
         Box::new(message.in_memory(memory).with_room(room, now))

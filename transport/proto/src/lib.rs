@@ -107,6 +107,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allowed;
 mod budget;
 mod config;
 mod datagram;

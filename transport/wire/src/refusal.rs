@@ -23,17 +23,21 @@ pub enum Refusal {
     /// Not executed, but such clients do not have this reason, and read it as
     /// [`Refusal::Abandoned`].
     ClientTooOld = 6,
+    /// The server's application replied with a message that is longer than its endpoint sends.
+    /// Executed. Clients that do not have this reason read it as [`Refusal::Abandoned`].
+    ResponseTooLarge = 7,
 }
 
 impl Refusal {
     /// All reasons, in the order of their values.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Overloaded,
         Self::TooLarge,
         Self::NotServing,
         Self::ShuttingDown,
         Self::Abandoned,
         Self::ClientTooOld,
+        Self::ResponseTooLarge,
     ];
 
     /// Returns the reason with this value on the wire. Unknown values become
@@ -46,6 +50,7 @@ impl Refusal {
             3 => Self::NotServing,
             4 => Self::ShuttingDown,
             6 => Self::ClientTooOld,
+            7 => Self::ResponseTooLarge,
             _ => Self::Abandoned,
         }
     }
@@ -53,7 +58,7 @@ impl Refusal {
     /// Returns whether the refusing server guarantees that the request was not executed.
     #[must_use]
     pub const fn is_before_execution(self) -> bool {
-        !matches!(self, Self::Abandoned)
+        !matches!(self, Self::Abandoned | Self::ResponseTooLarge)
     }
 }
 
@@ -68,5 +73,6 @@ mod tests {
         }
         assert!(!Refusal::from_wire(0).is_before_execution());
         assert!(!Refusal::from_wire(77).is_before_execution());
+        assert!(!Refusal::ResponseTooLarge.is_before_execution());
     }
 }

@@ -51,7 +51,7 @@ pub(super) struct Session {
     /// When its last batch was applied.
     pub(super) last_batch: Duration,
     /// All times between two requests that were longer than half a term: no client that can reach
-    /// the server pauses so long.
+    /// the server pauses for that time.
     pub(super) silence: Duration,
     /// Bytes of the batches that were applied, and [`RECORD_PROGRESS`] for each record.
     ///

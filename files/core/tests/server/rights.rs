@@ -17,7 +17,7 @@ use crate::world::{Id, World, name, settings};
 use LeaseKind::{Exclusive, None as NoLease, Shared};
 
 const ROOT: Id = 0;
-const NOBODY: Id = 1;
+const OTHER: Id = 1;
 const USER: Id = 2;
 const ANY: Id = 3;
 
@@ -49,10 +49,10 @@ fn mode(node: Handle, mode: u16, owner: u32) -> Record {
 impl Files {
     fn new() -> Self {
         let mut world = World::new();
-        world.rights.insert(NOBODY, user(65_534, &[]));
+        world.rights.insert(OTHER, user(65_534, &[]));
         world.rights.insert(USER, user(1_000, &[27]));
         world.rights.insert(ANY, Rights::AnyUser);
-        for id in [ROOT, NOBODY, USER, ANY] {
+        for id in [ROOT, OTHER, USER, ANY] {
             world.join(id);
             world.release_all(id, &[world.root]);
         }
@@ -114,22 +114,23 @@ fn write(file: Handle) -> Record {
     Record::Write { file, offset: 0, data, time: Time::default() }
 }
 
+/// FS-18.
 #[test]
 fn contents_are_read_by_those_who_may() {
     let mut files = Files::new();
     let Files { secret, public, own, .. } = files;
-    for id in [NOBODY, USER, ANY] {
+    for id in [OTHER, USER, ANY] {
         assert_eq!(files.read(id, secret), refused(Errno::ACCES));
         assert!(matches!(files.read(id, public), Response::ReadDone(_)));
     }
-    assert_eq!(files.read(NOBODY, own), refused(Errno::ACCES));
+    assert_eq!(files.read(OTHER, own), refused(Errno::ACCES));
     for id in [ROOT, USER, ANY] {
         assert!(matches!(files.read(id, own), Response::ReadDone(_)));
     }
     assert!(matches!(files.read(ROOT, secret), Response::ReadDone(_)));
     // Neither with attributes, nor in a listing.
     let root = files.world.root;
-    assert_eq!(files.world.find(NOBODY, root, "secret", Shared).contents, None);
+    assert_eq!(files.world.find(OTHER, root, "secret", Shared).contents, None);
     assert_eq!(files.world.find(ROOT, root, "secret", NoLease).contents.unwrap(), "contents");
     let list = ListTree {
         directory: root,
@@ -140,14 +141,14 @@ fn contents_are_read_by_those_who_may() {
         inline_total: 1_000,
         lease: NoLease,
     };
-    let Response::Listed(listings) = files.world.ask(NOBODY, SessionRequest::ListTree(list)) else {
+    let Response::Listed(listings) = files.world.ask(OTHER, SessionRequest::ListTree(list)) else {
         panic!("not listed");
     };
     let shown = listings[0].entries.iter().filter(|(_, entry)| entry.contents.is_some());
     let shown: Vec<_> = shown.map(|(name, _)| name.as_bytes().to_vec()).collect();
     assert_eq!(shown, [b"program".to_vec(), b"public".to_vec()]);
     let xattr = SessionRequest::GetXattr { node: secret, name: "user.a".into() };
-    assert_eq!(files.world.ask(NOBODY, xattr), refused(Errno::ACCES));
+    assert_eq!(files.world.ask(OTHER, xattr), refused(Errno::ACCES));
     let lock = |range| Lock {
         file: secret,
         owner: LockOwner { owner: 1, is_flock: false },
@@ -157,7 +158,7 @@ fn contents_are_read_by_those_who_may() {
         reclaim: false,
     };
     let lock = lock(LockRange { start: 0, end: 9 });
-    assert_eq!(files.world.ask(NOBODY, SessionRequest::Lock(lock)), refused(Errno::ACCES));
+    assert_eq!(files.world.ask(OTHER, SessionRequest::Lock(lock)), refused(Errno::ACCES));
 }
 
 #[test]
@@ -171,7 +172,7 @@ fn a_closed_folder_is_neither_walked_nor_listed() {
     let closed = files.world.find(ROOT, root, "closed", NoLease).handle;
     files.world.create_file(ROOT, Handle::created(ino), "inside");
     files.world.release_all(ROOT, &[root, closed]);
-    for id in [NOBODY, ANY] {
+    for id in [OTHER, ANY] {
         let walk = World::look_up(root, &["closed", "inside"], Shared);
         let Response::Found { steps, .. } = files.world.ask(id, walk) else { panic!("not found") };
         assert_eq!(steps.last(), Some(&PathStep::Failed(Errno::ACCES)));
@@ -188,12 +189,13 @@ fn a_closed_folder_is_neither_walked_nor_listed() {
     }
 }
 
+/// FS-18.
 #[test]
 fn changes_need_rights() {
     let mut files = Files::new();
     let Files { secret, public, program, own, open, .. } = files;
     let root = files.world.root;
-    for id in [NOBODY, ANY] {
+    for id in [OTHER, ANY] {
         for file in [secret, public] {
             assert_eq!(files.change(id, &[file], &[write(file)]), refused(Errno::ACCES));
             let taken = [mode(file, 0o777, 65_534)];
@@ -203,7 +205,7 @@ fn changes_need_rights() {
             let done = files.change(id, &[file], &[unlink]);
             assert!(matches!(done, Response::Failed(Failure::Errno(Errno::ACCES | Errno::STALE))));
         }
-        // Everybody may write it, and nobody may keep its bits.
+        // Everybody may write it, and no client may keep its bits.
         assert_eq!(files.change(id, &[program], &[write(program)]), refused(Errno::ACCES));
         // A directory that a client may not change is not leased to it exclusively.
         let wanted = World::wanted(&[(root, Exclusive)]);
@@ -212,18 +214,18 @@ fn changes_need_rights() {
         files.world.release_all(id, &[root, open]);
     }
     assert!(matches!(files.change(USER, &[own], &[write(own)]), Response::BatchDone(_)));
-    assert_eq!(files.change(NOBODY, &[own], &[write(own)]), refused(Errno::ACCES));
+    assert_eq!(files.change(OTHER, &[own], &[write(own)]), refused(Errno::ACCES));
     // Sticky: only owners remove names.
     files.world.lease(USER, &[(open, Exclusive)]);
     let file = files.world.create_file(USER, open, "file");
     files.world.release_all(USER, &[open, file]);
     let unlink = Record::Unlink { parent: open, name: name("file"), node: file };
     let nodes = [open, file];
-    assert_eq!(files.change(NOBODY, &nodes, &[unlink.clone()]), refused(Errno::PERM));
+    assert_eq!(files.change(OTHER, &nodes, &[unlink.clone()]), refused(Errno::PERM));
     assert!(matches!(files.change(USER, &nodes, &[unlink]), Response::BatchDone(_)));
     // A link to a file that is not one's own.
     let link = Record::Link { node: secret, parent: open, name: name("link") };
-    assert_eq!(files.change(NOBODY, &[open, secret], &[link]), refused(Errno::PERM));
+    assert_eq!(files.change(OTHER, &[open, secret], &[link]), refused(Errno::PERM));
 }
 
 /// Creates a node in the folder for all, as root would, and returns what it became.
@@ -249,11 +251,12 @@ fn made(files: &mut Files, id: Id, node: NewNode, bits: u16) -> Result<(u16, u32
     }
 }
 
+/// FS-19.
 #[test]
-fn what_is_made_belongs_to_the_user_and_gives_nobody_rights() {
+fn what_is_made_belongs_to_the_user_and_gives_no_rights() {
     let mut files = Files::new();
     assert_eq!(made(&mut files, ROOT, NewNode::File, 0o4755), Ok((0o4755, 0, 0)));
-    for (id, owner) in [(NOBODY, 65_534), (USER, 1_000), (ANY, 65_534)] {
+    for (id, owner) in [(OTHER, 65_534), (USER, 1_000), (ANY, 65_534)] {
         assert_eq!(made(&mut files, id, NewNode::File, 0o6777), Ok((0o777, owner, owner)));
         for kind in [NodeKind::BlockDevice, NodeKind::CharacterDevice] {
             let device = NewNode::Special { kind, device: 0x801 };
@@ -289,8 +292,9 @@ fn a_batch_is_judged_as_it_will_be_applied() {
     assert_eq!((new.mode, new.uid, new.gid), (0o755, 1_000, 1_000), "nothing was given away");
 }
 
+/// FS-19.
 #[test]
-fn attributes_that_give_rights_are_nobodys() {
+fn attributes_that_give_rights_are_refused() {
     let mut files = Files::new();
     let own = files.own;
     for id in [ROOT, USER] {

@@ -10,7 +10,7 @@
 //! for with each request: its port may belong to another user a moment later.
 //!
 //! A server that does not run as root has one user's rights, and gives them to this user, to root,
-//! and to the networks that it was told to trust.
+//! and to the networks that `--trust` names.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -44,7 +44,7 @@ enum Origin {
 
 /// Why a sender has no rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stranger {
+pub(super) enum UnknownClient {
     /// Its user is not served.
     User,
     /// This kernel does not name the owners of sockets. A client of the same user is served once it
@@ -52,7 +52,7 @@ pub(super) enum Stranger {
     Unnamed,
 }
 
-impl fmt::Display for Stranger {
+impl fmt::Display for UnknownClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::User => "this server does not serve its user",
@@ -86,21 +86,21 @@ impl Identities {
     ///
     /// # Errors
     ///
-    /// [`Stranger`]: it has none.
+    /// [`UnknownClient`]: it has none.
     pub(super) fn rights(
         &mut self,
         now: Duration,
         request: &Request,
         settings: &ServerSettings,
-    ) -> Result<Rights, Stranger> {
+    ) -> Result<Rights, UnknownClient> {
         let origin = match request.peer_credentials() {
             Ok(Some(credentials)) => Some(Origin::Here(credentials.uid)),
             Ok(None) => self.origin(now, request.peer_addr()),
             // The process has ended, so the port that it named says nothing.
-            Err(_) => return Err(Stranger::User),
+            Err(_) => return Err(UnknownClient::User),
         };
-        let unknown = if self.has_names { Stranger::User } else { Stranger::Unnamed };
-        self.rights_of(now, origin.ok_or(unknown)?, settings).ok_or(Stranger::User)
+        let unknown = if self.has_names { UnknownClient::User } else { UnknownClient::Unnamed };
+        self.rights_of(now, origin.ok_or(unknown)?, settings).ok_or(UnknownClient::User)
     }
 
     fn origin(&mut self, now: Duration, peer: SocketAddr) -> Option<Origin> {
@@ -218,6 +218,6 @@ mod tests {
         let other = "192.0.2.1:9".parse().unwrap();
         assert_eq!(identities.origin(Duration::ZERO, other), Some(Origin::Elsewhere));
         drop(socket);
-        assert_eq!(identities.origin(Duration::ZERO, address), None, "nobody is there");
+        assert_eq!(identities.origin(Duration::ZERO, address), None, "no socket is there");
     }
 }

@@ -36,7 +36,7 @@ use callbacks::Callee;
 pub use error::ServeError;
 pub use exports::Export;
 use exports::Exports;
-use identities::{Identities, Stranger};
+use identities::{Identities, UnknownClient};
 use requests::Requests;
 
 /// Messages handed to the core before a commit. Chosen by us: more than 100 clients have
@@ -235,11 +235,11 @@ impl<S: Store> Service<S> {
         let rights = self.identities.rights(now(), &request, export.server.settings());
         let rights = match rights {
             Ok(rights) => rights,
-            Err(stranger) => {
-                if export.trust.reports_stranger(peer) {
-                    (self.report)(&format!("refused {peer}: {stranger}"));
+            Err(unknown) => {
+                if export.trust.reports_refusal(peer) {
+                    (self.report)(&format!("refused {peer}: {unknown}"));
                 }
-                if stranger == Stranger::User {
+                if unknown == UnknownClient::User {
                     // A client that no longer waits needs no response.
                     let _ = request.reply(frame::encode(&Response::Failed(Failure::NotTrusted)));
                 }

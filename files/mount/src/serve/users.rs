@@ -4,7 +4,7 @@
 
 use std::mem::MaybeUninit;
 
-use apus_fs_core::rights::{NOBODY, User};
+use apus_fs_core::rights::{OVERFLOW_ID, User};
 
 /// Bytes for the strings of an entry. Source: glibc asks for 1,024.
 const STRINGS: usize = 16 << 10;
@@ -15,7 +15,7 @@ const MOST_GROUPS: usize = 65_536;
 /// Returns a user with its groups. A user that the database does not have, or of whom it cannot be
 /// read, has the group `nogroup` only: never more rights than its own.
 pub(super) fn find(uid: u32) -> User {
-    let alone = User { uid, gid: NOBODY, groups: Vec::new() };
+    let alone = User { uid, gid: OVERFLOW_ID, groups: Vec::new() };
     let mut entry = MaybeUninit::<libc::passwd>::uninit();
     let mut strings = vec![0; STRINGS];
     let mut found = std::ptr::null_mut();
@@ -56,6 +56,6 @@ mod tests {
     fn users_of_the_system_have_their_groups() {
         assert_eq!(find(0).gid, 0);
         let unknown = find(3_999_999_999);
-        assert_eq!((unknown.gid, unknown.groups), (NOBODY, Vec::new()));
+        assert_eq!((unknown.gid, unknown.groups), (OVERFLOW_ID, Vec::new()));
     }
 }

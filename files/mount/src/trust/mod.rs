@@ -30,7 +30,7 @@ pub struct Trust {
     networks: Vec<Network>,
     answers: HashMap<IpAddr, bool>,
     /// Addresses of this host whose user is not served, and was reported.
-    strangers: HashSet<SocketAddr>,
+    refused: HashSet<SocketAddr>,
 }
 
 impl Trust {
@@ -41,11 +41,11 @@ impl Trust {
     }
 
     /// Returns whether the refusal of a peer's user is to be reported: once for each address.
-    pub(crate) fn reports_stranger(&mut self, peer: SocketAddr) -> bool {
-        if self.strangers.len() >= REMEMBERED {
+    pub(crate) fn reports_refusal(&mut self, peer: SocketAddr) -> bool {
+        if self.refused.len() >= REMEMBERED {
             return false;
         }
-        self.strangers.insert(peer)
+        self.refused.insert(peer)
     }
 
     /// Returns whether a peer is trusted.

@@ -15,11 +15,11 @@ use bytes::Bytes;
 
 use crate::harness::{World, run_as};
 
-const NOBODY: u32 = 65_534;
+const OVERFLOW_ID: u32 = 65_534;
 
-/// FSRUN-8: over loopback, nobody is nobody, with all defaults.
+/// FSRUN-8: over loopback another user is that user, with all defaults.
 #[test]
-fn nobody_has_no_rights_of_root() {
+fn another_user_has_no_rights_of_root() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: only root can be another user");
         return;
@@ -35,8 +35,10 @@ fn nobody_has_no_rights_of_root() {
     fs::create_dir(at("open")).unwrap();
     fs::set_permissions(at("open"), fs::Permissions::from_mode(0o1777)).unwrap();
     let server = world.serve(None);
-    match run_as(NOBODY, &["hostile", &server.ready]) {
-        Ok(status) => assert!(status.success(), "the client has found more rights than nobody's"),
+    match run_as(OVERFLOW_ID, &["hostile", &server.ready]) {
+        Ok(status) => {
+            assert!(status.success(), "the client has found more rights than its user has")
+        }
         Err(error) => {
             eprintln!("SKIPPED: another user cannot run this program: {error}");
             return;
@@ -46,7 +48,7 @@ fn nobody_has_no_rights_of_root() {
     assert_eq!(fs::read(at("secret")).unwrap(), b"of root");
     assert_eq!(fs::metadata(at("secret")).unwrap().mode() & 0o7777, 0o600);
     let made = fs::metadata(at("open/program")).unwrap();
-    assert_eq!((made.uid(), made.gid(), made.mode() & 0o7777), (NOBODY, NOBODY, 0o777));
+    assert_eq!((made.uid(), made.gid(), made.mode() & 0o7777), (OVERFLOW_ID, OVERFLOW_ID, 0o777));
     for entry in fs::read_dir(at("open")).unwrap() {
         let kind = entry.unwrap().file_type().unwrap();
         assert!(!kind.is_block_device() && !kind.is_char_device());
@@ -54,7 +56,7 @@ fn nobody_has_no_rights_of_root() {
     assert!(!at("planted").exists());
 }
 
-/// The client's side of an attack, as nobody.
+/// The client's side of an attack.
 pub(crate) fn attack(server: SocketAddr) {
     let mut client = Client::new(server);
     let root = client.root;
@@ -77,16 +79,16 @@ pub(crate) fn attack(server: SocketAddr) {
     };
     let ino = client.ino();
     assert!(client.batch(vec![create(root, "planted", ino, NewNode::File)]).is_err());
-    // A program of root in a folder for all becomes one of nobody, without rights.
+    // A program of root in a folder for all becomes one of the user, without rights.
     let open = client.find(&["open"]).unwrap().0;
     assert!(matches!(client.lease(open), Response::Leased { .. }));
     let program = client.ino();
     let done = client.batch(vec![create(open, "program", program, NewNode::File)]).unwrap();
     let (handle, new) = *done.changed.iter().find(|(handle, _)| handle.ino == program).unwrap();
-    assert_eq!((new.uid, new.gid, new.mode), (NOBODY, NOBODY, 0o777));
+    assert_eq!((new.uid, new.gid, new.mode), (OVERFLOW_ID, OVERFLOW_ID, 0o777));
     let set = SetAttributes { mode: Some(0o6777), uid: Some(0), ..SetAttributes::default() };
     let done = client.batch(vec![Record::SetAttributes { node: handle, set }]).unwrap();
-    assert_eq!((done.changed[0].1.uid, done.changed[0].1.mode), (NOBODY, 0o777));
+    assert_eq!((done.changed[0].1.uid, done.changed[0].1.mode), (OVERFLOW_ID, 0o777));
     for name in ["security.capability", "trusted.overlay.opaque"] {
         let set = Record::SetXattr { node: handle, name: name.into(), value: "y".into() };
         assert_eq!(client.batch(vec![set]), Err(Errno::OPNOTSUPP), "{name}");

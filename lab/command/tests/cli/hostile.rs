@@ -33,7 +33,8 @@ fn assert_attacked(row: &Value) {
 
 #[test]
 fn each_attack_takes_place_beside_honest_calls() {
-    let Some(json) = hostile("--seconds 0.3 --load 0.02") else { return };
+    let attacks = "--attacks malformed,forged,unknown,claims";
+    let Some(json) = hostile(&format!("--seconds 0.3 --load 0.02 {attacks}")) else { return };
     let rows = json["rows"].as_array().unwrap();
     let names: Vec<&Value> = rows.iter().map(|row| &row["name"]).collect();
     assert_eq!(names, ["none", "malformed", "forged", "unknown", "claims"]);
@@ -48,6 +49,25 @@ fn each_attack_takes_place_beside_honest_calls() {
     // claimants' messages.
     assert!(count(unknown, "NeedAck sent") > 0, "{unknown}");
     assert!(count(claims, "Resend sent") > 0, "{claims}");
+}
+
+/// Attacks that keep messages alive: the receiver sends RESENDs for them, and long calls are
+/// measured beside short ones.
+#[test]
+fn attacks_with_few_packets_are_measured_beside_long_calls() {
+    let attacks = "--attacks announcements,grants,responses";
+    let Some(json) = hostile(&format!("--seconds 0.3 {attacks}")) else { return };
+    let rows = json["rows"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
+    for size in ["200 B", "1 MB", "2 MB"] {
+        assert!(row(&format!("none {size}"))["p99_us"].as_f64().unwrap() > 0.0);
+        for attack in ["announcements", "grants", "responses"] {
+            let row = row(&format!("{attack} {size}"));
+            assert_attacked(row);
+            assert!(row["attack_mbps"].as_f64().unwrap() > 0.0, "{row}");
+        }
+        assert!(count(row(&format!("grants {size}")), "Grant sent") > 0);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Instant;
 
+use apus_wire::WIRE_OVERHEAD;
 use etherparse::PacketBuilder;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto, sendto, socket};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::attack::Attack;
 use super::claims::claim;
 use super::forgery::Forgery;
+use super::kept::{Announcement, HostileServer, Sent, keep_requests};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};
 
@@ -19,8 +21,8 @@ use apus_testbed::process::{Control, Stop};
 pub(super) struct AttackerSide {
     pub(super) attack: Attack,
     pub(super) server: SocketAddr,
-    /// The address of the honest client.
-    pub(super) client: SocketAddr,
+    /// The address of the honest client; unknown to a hostile server, which it calls later.
+    pub(super) client: Option<SocketAddr>,
     pub(super) sealed: bool,
     pub(super) seed: u64,
 }
@@ -28,8 +30,9 @@ pub(super) struct AttackerSide {
 /// The result of an attacker.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Attacked {
-    /// Packets sent.
+    /// Packets sent, and their bytes on an Ethernet link.
     pub(super) packets: u64,
+    pub(super) bytes: u64,
     /// Duration of the attack in nanoseconds.
     pub(super) nanos: u64,
 }
@@ -40,16 +43,33 @@ const BATCH: usize = 64;
 impl AttackerSide {
     /// Attacks until it is stopped.
     pub(super) fn attack(&self, control: &mut Control) -> Result<Attacked, Error> {
-        let (server, client) = (v4(self.server)?, v4(self.client)?);
+        let server = v4(self.server)?;
+        if self.attack == Attack::Responses {
+            let hostile = HostileServer::open()?;
+            control.ready(hostile.address()?)?;
+            return self.timed(|| hostile.serve(control.stop()));
+        }
         control.ready(self.server)?;
+        let stop = control.stop();
+        self.timed(|| match (self.attack, self.client) {
+            (Attack::Claims, _) => claim(server, stop),
+            (Attack::Announcements, _) => keep_requests(server, Announcement::Invented, stop),
+            (Attack::Grants, _) => keep_requests(server, Announcement::Honest, stop),
+            (attack, Some(client)) => {
+                let forgery = Forgery::new((server, v4(client)?), self.sealed, self.seed);
+                flood(attack, forgery, stop)
+            }
+            (attack, None) => {
+                Err(Error::Peer(format!("{} is in the name of a client", attack.name())))
+            }
+        })
+    }
+
+    /// Runs the attack, and measures its duration.
+    fn timed(&self, attack: impl FnOnce() -> Result<Sent, Error>) -> Result<Attacked, Error> {
         let began = Instant::now();
-        let packets = if self.attack == Attack::Claims {
-            claim(server, control.stop())?
-        } else {
-            let forgery = Forgery::new((server, client), self.sealed, self.seed);
-            flood(self.attack, forgery, control.stop())?
-        };
-        Ok(Attacked { packets, nanos: began.elapsed().as_nanos() as u64 })
+        let Sent { packets, bytes } = attack()?;
+        Ok(Attacked { packets, bytes, nanos: began.elapsed().as_nanos() as u64 })
     }
 }
 
@@ -60,13 +80,13 @@ fn v4(address: SocketAddr) -> Result<SocketAddrV4, Error> {
     }
 }
 
-/// Sends packets without a pause. Returns their number.
-fn flood(attack: Attack, mut forgery: Forgery, stop: &Stop) -> Result<u64, Error> {
+/// Sends packets without a pause.
+fn flood(attack: Attack, mut forgery: Forgery, stop: &Stop) -> Result<Sent, Error> {
     let raw = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::RAW));
     let raw = raw.map_err(std::io::Error::from).doing(|| "open a raw socket".to_owned())?;
     let server = forgery.server;
     let mut frame = Vec::new();
-    let mut sent = 0;
+    let mut sent = Sent::default();
     while !stop.is_asked() {
         for _ in 0..BATCH {
             let (from, packet) = forgery.next(attack);
@@ -76,7 +96,10 @@ fn flood(attack: Attack, mut forgery: Forgery, stop: &Stop) -> Result<u64, Error
                 .write(&mut frame, packet)
                 .map_err(std::io::Error::other)
                 .doing(|| "write a packet".to_owned())?;
-            sent += u64::from(send(&raw, &frame, server)?);
+            if send(&raw, &frame, server)? {
+                // The frame has its IP and UDP headers already.
+                sent.add(Sent { packets: 1, bytes: frame.len() as u64 + WIRE_OVERHEAD - 28 });
+            }
         }
     }
     Ok(sent)

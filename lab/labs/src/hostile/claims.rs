@@ -4,8 +4,9 @@ use std::io;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::time::Duration;
 
-use apus_wire::{Body, Data, Flags, Packet, Profile, Role, SenderId, UdpFields};
+use apus_wire::{Body, Data, Flags, Packet, Profile, Role, SenderId, UdpFields, WIRE_OVERHEAD};
 
+use super::kept::{Sent, is_temporary};
 use super::packet::{no_session, write_header};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
@@ -28,16 +29,15 @@ struct Claimant {
     server: SocketAddrV4,
     /// Header fields; without a session until the server has offered one.
     fields: UdpFields,
-    /// Packets sent.
-    sent: u64,
+    sent: Sent,
 }
 
 /// Incarnation of a claimant, and the id of its request.
 const INCARNATION: u32 = 7;
 const ID: u64 = 2;
 
-/// Makes claims and keeps them until `stop`. Returns the number of packets.
-pub(super) fn claim(server: SocketAddrV4, stop: &Stop) -> Result<u64, Error> {
+/// Makes claims and keeps them until `stop`.
+pub(super) fn claim(server: SocketAddrV4, stop: &Stop) -> Result<Sent, Error> {
     let doing = || "claim room at the server".to_owned();
     let claimants = (0..CLAIMS).map(|_| Claimant::new(server)).collect::<Result<Vec<_>, _>>();
     let mut claimants = claimants.doing(doing)?;
@@ -46,7 +46,9 @@ pub(super) fn claim(server: SocketAddrV4, stop: &Stop) -> Result<u64, Error> {
             claimant.step().doing(doing)?;
         }
     }
-    Ok(claimants.iter().map(|claimant| claimant.sent).sum())
+    let mut sent = Sent::default();
+    claimants.iter().for_each(|claimant| sent.add(claimant.sent));
+    Ok(sent)
 }
 
 impl Claimant {
@@ -54,7 +56,7 @@ impl Claimant {
         let socket = UdpSocket::bind("127.0.0.2:0")?;
         socket.set_read_timeout(Some(WAIT))?;
         let fields = no_session(INCARNATION.into());
-        Ok(Self { socket, server, fields, sent: 0 })
+        Ok(Self { socket, server, fields, sent: Sent::default() })
     }
 
     /// Repeats the first packet until a session is offered; afterwards answers every RESEND with
@@ -97,18 +99,12 @@ impl Claimant {
         write_header(&mut packet, ports, SenderId::new(ID, Role::Client), self.fields, body);
         packet.extend_from_slice(payload);
         match self.socket.send_to(&packet, self.server) {
-            Ok(_) => {
-                self.sent += 1;
+            Ok(length) => {
+                self.sent.add(Sent { packets: 1, bytes: length as u64 + WIRE_OVERHEAD });
                 Ok(())
             }
             Err(error) if is_temporary(&error) => Ok(()),
             Err(error) => Err(error),
         }
     }
-}
-
-/// Returns whether there is no packet to receive, or no room to send.
-fn is_temporary(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), ConnectionRefused | Interrupted | TimedOut | WouldBlock)
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::attack::Attack;
+use super::attack::{Attack, Case, SHORT};
 use super::attacker::Attacked;
 use super::options::HostileOptions;
 use super::sides::{Calls, Served};
 use apus_report::declaration::{Declaration, Quotient, RowFigure};
 use apus_report::findings::Findings;
-use apus_report::result::{Figure, short};
+use apus_report::result::{Figure, Ratio, short};
 use apus_report::runs::{Measure, Runs};
 use apus_report::stats::Percentiles;
 
@@ -37,6 +37,7 @@ const FIGURES: &[RowFigure<Runs<AttackRun>>] = &[
     RowFigure::shown("p50_us", |runs| known(runs, P50_US)),
     RowFigure::shown("p99_us", |runs| known(runs, P99_US)),
     RowFigure::shown("attack_kpps", |runs| runs.figure(|run| Some(run.attack_kpps()))),
+    RowFigure::hidden("attack_mbps", |runs| runs.figure(|run| Some(run.attack_mbps()))),
     RowFigure::shown("ns_per_packet", |runs| known(runs, NS_PER_PACKET)),
     RowFigure::shown("dropped", |runs| {
         Some(runs.sum(|run| run.count("dropped") + run.seal_drops()))
@@ -72,6 +73,11 @@ impl AttackRun {
         self.attacked.packets as f64 * 1e6 / self.attacked.nanos.max(1) as f64
     }
 
+    /// Returns the attacker's rate on a link, in Mbit/s.
+    fn attack_mbps(&self) -> f64 {
+        self.attacked.bytes as f64 * 8e3 / self.attacked.nanos.max(1) as f64
+    }
+
     /// Returns the server's nanoseconds of processor time per packet that it read, including honest
     /// ones.
     fn nanos_per_packet(&self) -> Option<f64> {
@@ -90,30 +96,33 @@ impl AttackRun {
     }
 }
 
-/// Returns the name of a row.
-pub(super) fn name(attack: Option<Attack>) -> &'static str {
-    attack.map_or("none", Attack::name)
-}
-
 /// Returns the result of the `runs` of each row; a row without runs is left out.
 pub(super) fn findings(
     options: &HostileOptions,
-    rows: &[Option<Attack>],
+    rows: &[Case],
     runs: &[Runs<AttackRun>],
     notes: Vec<String>,
 ) -> Findings {
     let measured = || rows.iter().zip(runs).filter(|(_, runs)| !runs.is_empty());
-    let failure = |(attack, runs): (&Option<Attack>, &Runs<AttackRun>)| {
+    let failure = |(case, runs): (&Case, &Runs<AttackRun>)| {
         let why = runs.results().find_map(|run| run.calls.why.as_deref())?;
-        Some(format!("{}: a call failed: {why}", name(*attack)))
+        Some(format!("{}: a call failed: {why}", case.name()))
+    };
+    let quotients = quotients(rows, runs);
+    let slower = |case: &Case| {
+        let name = tail(*case);
+        let tail = quotients.iter().find(|each| each.name == name)?;
+        Some(Ratio::paired(&tail.dividend, &tail.divisor)?.median)
     };
     Declaration {
-        quotients: quotients(rows, runs),
         notes: measured().filter_map(failure).chain(notes).collect(),
-        sentences: measured().filter_map(|(attack, runs)| sentence((*attack)?, runs)).collect(),
+        sentences: measured()
+            .filter_map(|(case, runs)| sentence(*case, runs, slower(case)))
+            .collect(),
+        quotients: quotients.clone(),
         ..Declaration::new("hostile", TITLE, LEAD, FIGURES)
     }
-    .findings(options, measured().map(|(attack, runs)| (name(*attack).to_owned(), runs)))
+    .findings(options, measured().map(|(case, runs)| (case.name(), runs)))
 }
 
 /// Returns the sums of the servers' counters over the runs.
@@ -126,34 +135,61 @@ fn counters(runs: &Runs<AttackRun>) -> BTreeMap<&str, u64> {
     sums
 }
 
+/// Returns the name of the quotient of a case's tail and the tail of the same calls without the
+/// attack.
+fn tail(case: Case) -> String {
+    format!("p99 {}/{}", case.name(), case.alone().name())
+}
+
 /// Returns the quotients: the tail under each attack by the tail without, and forged packets by
 /// malformed ones, whose only cost is their delivery.
-fn quotients(rows: &[Option<Attack>], runs: &[Runs<AttackRun>]) -> Vec<Quotient> {
-    let of = |attack: Option<Attack>, measure| {
-        let row = rows.iter().position(|row| *row == attack);
+fn quotients(rows: &[Case], runs: &[Runs<AttackRun>]) -> Vec<Quotient> {
+    let of = |case: Case, measure| {
+        let row = rows.iter().position(|row| *row == case);
         row.map_or_else(Vec::new, |row| runs[row].by_run(measure))
     };
-    let quotient = |(what, one, other, measure): (&str, _, _, Measure<AttackRun>)| Quotient {
-        name: format!("{what} {}/{}", name(one), name(other)),
+    let quotient = |(what, one, other, measure): (&str, Case, Case, Measure<AttackRun>)| Quotient {
+        name: format!("{what} {}/{}", one.name(), other.name()),
         dividend: of(one, measure),
         divisor: of(other, measure),
     };
-    let (forged, malformed) = (Some(Attack::Forged), Some(Attack::Malformed));
-    let attacks = rows.iter().filter(|row| row.is_some());
+    let short = |attack| Case { attack: Some(attack), size: SHORT };
+    let (forged, malformed) = (short(Attack::Forged), short(Attack::Malformed));
+    let attacks = rows.iter().filter(|row| row.attack.is_some());
     attacks
-        .map(|attack| ("p99", *attack, None, P99_US))
+        .map(|case| ("p99", *case, case.alone(), P99_US))
         .chain([("p99", forged, malformed, P99_US)])
         .chain([("ns_per_packet", forged, malformed, NS_PER_PACKET)])
         .map(quotient)
         .collect()
 }
 
-fn sentence(attack: Attack, runs: &Runs<AttackRun>) -> Option<String> {
-    let share = short(100.0 * runs.median(|run| Some(run.answered()))?);
-    let kpps = short(runs.median(|run| Some(run.attack_kpps()))?);
-    let name = attack.name();
+/// What an attack that needs few packets may cost at most: honest calls that are not answered, and
+/// the tail compared with the one without the attack.
+const LEAST_ANSWERED: f64 = 0.95;
+const SLOWEST: f64 = 3.0;
+
+/// Returns the sentence about an attack; `slower` is the tail compared with the one without.
+fn sentence(case: Case, runs: &Runs<AttackRun>, slower: Option<f64>) -> Option<String> {
+    let (attack, name) = (case.attack?, case.name());
+    let answered = runs.median(|run| Some(run.answered()))?;
+    let share = short(100.0 * answered);
+    if attack.is_flood() {
+        let kpps = short(runs.median(|run| Some(run.attack_kpps()))?);
+        return Some(format!(
+            "{name}: {share} % of the honest calls were answered under {kpps} thousand packets per second."
+        ));
+    }
+    let mbps = short(runs.median(|run| Some(run.attack_mbps()))?);
+    let tail = slower.map_or_else(String::new, |slower| {
+        format!(", their p99 was {} times that without the attack", short(slower))
+    });
+    let is_met = answered >= LEAST_ANSWERED && slower.is_some_and(|slower| slower <= SLOWEST);
+    let bar = if is_met { "is met" } else { "is missed" };
     Some(format!(
-        "{name}: {share} % of the honest calls were answered under {kpps} thousand packets per second."
+        "{name}: {share} % of the honest calls were answered under {mbps} Mbit/s{tail}; the bar ({} % and {} times) {bar}.",
+        short(100.0 * LEAST_ANSWERED),
+        short(SLOWEST),
     ))
 }
 
@@ -163,7 +199,11 @@ mod tests {
     use apus_report::result::Outcome;
     use serde_json::Value;
 
-    const ROWS: [Option<Attack>; 3] = [None, Some(Attack::Malformed), Some(Attack::Forged)];
+    const ROWS: [Case; 3] = [
+        Case { attack: None, size: SHORT },
+        Case { attack: Some(Attack::Malformed), size: SHORT },
+        Case { attack: Some(Attack::Forged), size: SHORT },
+    ];
 
     /// Returns a run with this 99th percentile in microseconds, and these nanoseconds per packet.
     fn run(p99_us: u64, nanos: u64) -> AttackRun {
@@ -174,7 +214,7 @@ mod tests {
         AttackRun {
             rate: 1_000.0,
             calls: Calls { due: 1_000, answered, failed: 3, latency, why: None },
-            attacked: Attacked { packets: 400_000, nanos: 1_000_000_000 },
+            attacked: Attacked { packets: 400_000, bytes: 50_000_000, nanos: 1_000_000_000 },
             served: Served {
                 cpu: nanos * 10_000,
                 counters: counters.map(|(name, count)| (name.to_owned(), count)).into(),
@@ -214,12 +254,22 @@ mod tests {
     }
 
     #[test]
+    fn an_attack_with_few_packets_is_held_against_the_bar() {
+        let case = Case { attack: Some(Attack::Grants), size: 1_000_000 };
+        let runs: Runs<AttackRun> = (1..).zip([run(100, 900)]).collect();
+        let said = |slower| sentence(case, &runs, slower).unwrap();
+        assert!(said(Some(2.5)).ends_with("(95 % and 3 times) is met."), "{}", said(Some(2.5)));
+        assert!(said(Some(2.5)).starts_with("grants 1 MB: 99 % "), "{}", said(Some(2.5)));
+        assert!(said(Some(3.5)).ends_with("is missed.") && said(None).ends_with("is missed."));
+    }
+
+    #[test]
     fn unanswered_calls_have_no_latency_and_a_lost_attack_no_row() {
         let outcome = outcome([vec![run(100, 900)], Vec::new(), vec![run(0, 600)]]);
         assert_eq!(figure(&outcome, "forged", "p99_us"), Value::Null);
         assert_eq!(figure(&outcome, "forged", "answered_share"), 0.0);
         assert!(outcome.rows.iter().all(|row| row.name != "malformed"));
         assert!(outcome.ratios.is_empty());
-        assert_eq!(sentence(Attack::Malformed, &Runs::default()), None);
+        assert_eq!(sentence(ROWS[1], &Runs::default(), None), None);
     }
 }

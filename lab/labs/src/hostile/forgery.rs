@@ -9,11 +9,11 @@ use apus_wire::{
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
-use super::attack::Attack;
+use super::attack::{Attack, SHORT};
 use super::packet::{no_session, write_header};
 
 /// Payload bytes of packets with a payload: as in an honest request.
-pub(super) const PAYLOAD: usize = 100;
+const PAYLOAD: usize = SHORT as usize;
 
 /// The knowledge of an attacker, and its random numbers.
 pub(super) struct Forgery {
@@ -55,7 +55,9 @@ impl Forgery {
                 self.introduce(from);
                 from
             }
-            Attack::Claims => unreachable!("four packets are no flood"),
+            Attack::Claims | Attack::Announcements | Attack::Grants | Attack::Responses => {
+                unreachable!("few packets are no flood")
+            }
         };
         (from, &self.packet)
     }

@@ -6,6 +6,9 @@
 //!   attacker ────────────────┘          as many packets as one core can send, from any source address
 //! ```
 //!
+//! Other attackers need few packets; honest calls of several lengths are measured under them. One is
+//! a server, which the honest client calls as well.
+//!
 //! The three are processes in a network namespace of the lab. Each attack has fresh ones. Requests
 //! without an attack come first, as the baseline.
 //!
@@ -13,7 +16,7 @@
 //! |---|---|
 //! | `options` | the options |
 //! | `attack` | the attacks |
-//! | `packet`, `forgery`, `claims` | packets; the packets of floods; the attack that claims |
+//! | `packet`, `forgery`, `claims`, `kept` | packets; the packets of floods; the attack that claims; attacks that keep messages alive |
 //! | `attacker`, `sides` | the processes |
 //! | `declaration` | the report: figures, ratios, sentences |
 //! | `sweep` | capacity, baseline and attacks, in all runs |
@@ -30,6 +33,7 @@ mod attacker;
 mod claims;
 mod declaration;
 mod forgery;
+mod kept;
 mod options;
 mod packet;
 mod sides;

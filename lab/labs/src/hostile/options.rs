@@ -14,8 +14,12 @@ use apus_testbed::error::{Error, require};
 /// An honest client calls a server at random instants (Poisson), at a share of the server's
 /// capacity. An attacker sends as many packets as one core can, with any source address: datagrams
 /// that are no packets (`malformed`), packets in the name of the honest client (`forged`), first
-/// packets of unknown clients (`unknown`); or it claims room for four messages of maximum length,
-/// and sends only the first packet of each (`claims`). The honest client's calls under each attack
+/// packets of unknown clients (`unknown`). Other attackers need few packets. One claims room for
+/// four messages of maximum length, and sends only the first packet of each (`claims`); others keep
+/// messages alive that make no progress: a request that announces bytes that it does not send
+/// (`announcements`), requests that hold what they were granted (`grants`), and both by a server
+/// that the honest client calls as well (`responses`). Under these three, honest calls of 200 B, 1
+/// MB and 2 MB are measured. The honest client's calls under each attack
 /// are compared with its calls without one (`none`). `ns_per_packet` is the server's processor time
 /// per packet read, including unsuccessful polls; it matters only if the server has no time to
 /// spare.
@@ -33,7 +37,8 @@ use apus_testbed::error::{Error, require};
   apus-lab lab hostile --attacks malformed,forged --load 0.25 --runs 3 --json"
 )]
 pub struct HostileOptions {
-    /// Only these attacks, with commas between them: `malformed`, `forged`, `unknown`, `claims`
+    /// Only these attacks, with commas between them: `malformed`, `forged`, `unknown`, `claims`,
+    /// `announcements`, `grants`, `responses`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[serde(skip)]
     pub attacks: Vec<String>,
@@ -66,10 +71,11 @@ impl HostileOptions {
     /// Names the first option that is out of range, and a value that is not.
     pub fn check(&self) -> Result<(), Error> {
         let known = |name: &String| Attack::ALL.iter().any(|attack| attack.name() == name);
-        let problem = "the attacks are malformed, forged, unknown and claims; try malformed,forged";
+        let problem = "the attacks are malformed, forged, unknown, claims, announcements, grants and responses; try \
+                       malformed,forged";
         require(self.attacks.iter().all(known), "attacks", problem)?;
         let possible = !self.attacks().is_empty();
-        require(possible, "attacks", "with --sealed claims need a key; try forged")?;
+        require(possible, "attacks", "with --sealed only floods need no key; try forged")?;
         let load = self.load.is_none_or(|load| (0.01..=0.95).contains(&load));
         require(load, "load", "a load is 0.01 to 0.95 of the capacity; try 0.5")?;
         self.repetition.check()

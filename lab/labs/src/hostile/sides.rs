@@ -10,11 +10,11 @@ use apus_workload::{Arrivals, Stream, rng};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::attack::SHORT;
 use super::attacker::AttackerSide;
-use super::forgery::PAYLOAD;
 use apus_bench::contenders::keys::ThrowAwayKeys;
 use apus_bench::contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
-use apus_bench::contenders::transport::{Apus, Node, NodeOptions, Transport};
+use apus_bench::contenders::transport::{Apus, Node, NodeOptions, Start, Transport};
 use apus_report::stats::{Latencies, Percentiles};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
@@ -41,6 +41,8 @@ pub(super) enum Side {
         server: SocketAddr,
         /// Whether it has its own core.
         alone_on_core: bool,
+        /// A hostile server that it calls as well.
+        lure: Option<SocketAddr>,
         phase: Phase,
     },
     /// Result: [`Attacked`](super::attacker::Attacked).
@@ -52,8 +54,8 @@ pub(super) enum Side {
 pub(super) enum Phase {
     /// Measures the completed calls per second. Result: their number.
     Capacity { warm: Duration, measure: Duration },
-    /// Offers a load of `rate` calls per second. Result: [`Calls`].
-    Load { rate: f64, warm: Duration, measure: Duration, seed: u64 },
+    /// Offers a load of `rate` calls per second, of `size` bytes each way. Result: [`Calls`].
+    Load { rate: f64, size: u32, warm: Duration, measure: Duration, seed: u64 },
 }
 
 /// The calls of an honest client.
@@ -83,6 +85,9 @@ pub(super) struct Served {
 const OUTSTANDING: u32 = 64;
 const LIMIT: u32 = 32_768;
 
+/// Calls to a hostile server. Chosen by us: as many messages as are granted at a time.
+const LURED: usize = 8;
+
 /// Time to wait for replies after the last call was due. Chosen by us: many times the duration of a
 /// call whose packets were lost.
 const GRACE: Duration = Duration::from_secs(2);
@@ -100,9 +105,15 @@ pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         Side::Server { poll } => {
             serve(&transport, &options(poll, true), control).map(|it| json!(it))
         }
-        Side::Client { server, alone_on_core, phase } => {
+        Side::Client { server, alone_on_core, lure, phase } => {
             let idle = if alone_on_core { Idle::Spin } else { Idle::Yield };
             let node = transport.open(&options(PollMode::Spin, false))?;
+            let mut lured = lure.map(|hostile| node.connect(&[hostile], LURED)).transpose()?;
+            if let Some(lured) = &mut lured {
+                // Their responses begin, and never end.
+                let start = |id| Start { id, peer: 0, size: SHORT };
+                lured.start_all(&(0..LURED as u32).map(start).collect::<Vec<_>>())?;
+            }
             call(&*node, server, idle, phase, control)
         }
         Side::Attacker(side) => side.attack(control).map(|it| json!(it)),
@@ -137,17 +148,17 @@ fn call(
         Phase::Capacity { warm, measure } => {
             let client = &mut *node.connect(&[server], OUTSTANDING as usize)?;
             control.ready(node.address())?;
-            let (sizes, times) = (std::iter::repeat(PAYLOAD as u32), (nanos(warm), nanos(measure)));
+            let (sizes, times) = (std::iter::repeat(SHORT), (nanos(warm), nanos(measure)));
             closed_loop(client, OUTSTANDING, sizes, times, idle).map(|rate| json!(rate))
         }
-        Phase::Load { rate, warm, measure, seed } => {
+        Phase::Load { rate, size, warm, measure, seed } => {
             let client = &mut *node.connect(&[server], LIMIT as usize)?;
             control.ready(node.address())?;
             let ends = nanos(warm) + nanos(measure);
             let (warm, grace) = (nanos(warm), nanos(GRACE));
             let load = OpenLoop { warm, ends, grace, limit: LIMIT, idle, aside: None };
             let arrivals = Arrivals::at_rate(rate, rng(seed, Stream::Arrivals));
-            let request = |due| Request { size: PAYLOAD as u32, peer: 0, due: nanos(due) };
+            let request = |due| Request { size, peer: 0, due: nanos(due) };
             let mut latencies = Latencies::new();
             let began = clock::now();
             let counts = open_loop(

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::attack::Attack;
+use super::attack::{Attack, Case};
 use super::attacker::{Attacked, AttackerSide};
-use super::declaration::{AttackRun, findings, name};
+use super::declaration::{AttackRun, findings};
 use super::options::HostileOptions;
 use super::sides::{Calls, HostileTask, JOB, Phase, Served, Side};
 use crate::turns::Turns;
@@ -77,7 +77,8 @@ pub fn run(options: &HostileOptions, program: &Path) -> Result<Findings, Error> 
     let repetition = options.repetition.on(cores);
     let options = &HostileOptions { load: Some(load), repetition, ..options.clone() };
     let attacks = options.attacks();
-    let phases = options.repetition.runs * (2 + attacks.len());
+    let rows = Case::of(&attacks);
+    let phases = options.repetition.runs * (1 + rows.len());
     let lab = Lab {
         options,
         host: Spawner::Command { prefix: place.enter(), program: program.as_os_str().to_owned() },
@@ -87,8 +88,6 @@ pub fn run(options: &HostileOptions, program: &Path) -> Result<Findings, Error> 
         keys,
         repeater: Repeater::of(phases, Progress::of(phases)),
     };
-    let rows: Vec<Option<Attack>> =
-        [None].into_iter().chain(attacks.into_iter().map(Some)).collect();
     // The capacity is measured at the start of each run.
     let mut capacity = (0, None);
     let runs = Turns::Rotating.measure(options.repetition.runs, rows.len(), |run, row| {
@@ -112,10 +111,10 @@ impl Lab<'_> {
     /// Measures the calls per second that the server can answer; `None` if the measurement was
     /// lost.
     fn capacity(&self, run: usize) -> Result<Option<f64>, Error> {
-        self.attempt(run, name(None), "capacity", || {
+        self.attempt(run, "none", "capacity", || {
             let (server, address) = self.server()?;
             let phase = Phase::Capacity { warm: CAPACITY, measure: CAPACITY };
-            let rate: f64 = self.client(address, phase)?.result(2 * CAPACITY)?;
+            let rate: f64 = self.client(address, None, phase)?.result(2 * CAPACITY)?;
             server.stop::<Served>()?;
             let said = "answered no call while its capacity was measured".to_owned();
             let silent = Error::Agent { agent: "server".to_owned(), said };
@@ -124,24 +123,26 @@ impl Lab<'_> {
     }
 
     /// Measures honest calls under an attack, or without one.
-    fn calls(
-        &self,
-        run: usize,
-        attack: Option<Attack>,
-        capacity: f64,
-    ) -> Result<Option<AttackRun>, Error> {
+    fn calls(&self, run: usize, case: Case, capacity: f64) -> Result<Option<AttackRun>, Error> {
         let measure = Duration::from_secs_f64(self.options.repetition.seconds);
-        let rate = self.load * capacity;
+        let rate = case.rate().unwrap_or(self.load * capacity);
         let seed = self.options.repetition.seed + run as u64 - 1;
-        self.attempt(run, name(attack), "calls", || {
+        self.attempt(run, &case.name(), "calls", || {
             let (server, address) = self.server()?;
-            let phase = Phase::Load { rate, warm: WARM, measure, seed };
-            let mut client = self.client(address, phase)?;
+            let phase = Phase::Load { rate, size: case.size, warm: WARM, measure, seed };
+            let on_client = case.attack.filter(|attack| attack.is_on_client());
+            let hostile = on_client.map(|attack| self.attacker(attack, address, None, seed));
+            let mut hostile = hostile.transpose()?;
+            let lure = hostile.as_mut().map(Agent::address).transpose()?;
+            let mut client = self.client(address, lure, phase)?;
             let victim = client.address()?;
-            let attacker = attack.map(|attack| self.attacker(attack, address, victim, seed));
-            let attacker = attacker.transpose()?;
+            if hostile.is_none() {
+                let attacker =
+                    case.attack.map(|attack| self.attacker(attack, address, Some(victim), seed));
+                hostile = attacker.transpose()?;
+            }
             let calls: Calls = client.result(WARM + measure)?;
-            let attacked: Option<Attacked> = attacker.map(Agent::stop).transpose()?;
+            let attacked: Option<Attacked> = hostile.map(Agent::stop).transpose()?;
             let (attacked, served) = (attacked.unwrap_or_default(), server.stop()?);
             Ok(AttackRun { rate, calls, attacked, served })
         })
@@ -167,8 +168,13 @@ impl Lab<'_> {
         Ok((server, address))
     }
 
-    fn client(&self, server: SocketAddr, phase: Phase) -> Result<Agent, Error> {
-        let side = Side::Client { server, alone_on_core: self.apart, phase };
+    fn client(
+        &self,
+        server: SocketAddr,
+        lure: Option<SocketAddr>,
+        phase: Phase,
+    ) -> Result<Agent, Error> {
+        let side = Side::Client { server, alone_on_core: self.apart, lure, phase };
         self.start("client", self.cores.client, side)
     }
 
@@ -177,7 +183,7 @@ impl Lab<'_> {
         &self,
         attack: Attack,
         server: SocketAddr,
-        client: SocketAddr,
+        client: Option<SocketAddr>,
         seed: u64,
     ) -> Result<Agent, Error> {
         let sealed = self.options.sealed;

@@ -3,7 +3,7 @@
 use apus_sim::message::HostId;
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, Kind,
-    MAX_HEADER_LEN, Packet, Refusal, Resend, Role, SenderId, UdpFields, Waiting,
+    MAX_HEADER_LEN, PRIORITIES, Packet, Refusal, Resend, Role, SenderId, UdpFields, Waiting,
 };
 use bytes::Bytes;
 
@@ -18,6 +18,21 @@ const PAYLOAD: u32 = 200;
 /// Round lengths that applications commonly use.
 const USUAL_LENGTHS: [u32; 3] = [100, 1_000, 100_000];
 
+/// Numbers of bytes that lie: none, few, the unscheduled window, more than any message, and values
+/// that overflow when something is added to them.
+const LIES: [u32; 10] = [
+    0,
+    1,
+    1_000,
+    60_000,
+    1_000_000,
+    64_000_000,
+    i32::MAX as u32,
+    i32::MAX as u32 + 1,
+    u32::MAX - 1,
+    u32::MAX,
+];
+
 /// The session that a packet claims for its RPC.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SessionClaim {
@@ -27,6 +42,8 @@ pub(super) enum SessionClaim {
     Guessed,
     /// The session of a packet that an endpoint has sent. A request accepts it as an offer (AMO-1).
     Of(UdpFields),
+    /// These fields, which a server has chosen itself.
+    Exactly(UdpFields),
 }
 
 /// The RPC of a packet, as seen by its alleged sender.
@@ -50,6 +67,7 @@ impl SessionClaim {
         fields.low_water =
             if rng.percent(50) { UdpFields::LOW_WATER_UNKNOWN } else { rng.within(0..1 << 24) };
         match self {
+            Self::Exactly(known) => return known,
             Self::Absent => fields.incarnation = rng.within(0..1 << 32),
             Self::Guessed => {
                 fields.flags = Flags::SESSION;
@@ -73,12 +91,17 @@ pub(super) fn forge(rng: &mut SeededRng, about: About, kind: Kind) -> HostilePac
     match kind {
         Kind::Data => data(rng, about),
         Kind::Grant => {
-            let offset = rng.one_of(&[1, 1_000, 50_000, 1_000_000, u32::MAX]);
-            control(rng, about, Flags::NONE, 0, Body::Grant(Grant { offset, priority: 7 }))
+            let grant = Grant { offset: rng.one_of(&LIES), priority: rng.within(0..8) };
+            control(rng, about, Flags::NONE, 0, Body::Grant(grant))
         }
         Kind::Resend => {
             let (offset, length) = (rng.scale(0, 100_000) as u32, rng.scale(1, 100_000) as u32);
-            let resend = Resend { offset, length, priority: 7, brief: false };
+            let (offset, length) = if rng.percent(30) {
+                (rng.one_of(&LIES), rng.one_of(&LIES))
+            } else {
+                (offset, length)
+            };
+            let resend = Resend { offset, length, priority: rng.within(0..8), brief: false };
             let resend = if rng.percent(30) { Resend::everything(7) } else { resend };
             control(rng, about, Flags::NONE, 0, Body::Resend(resend))
         }
@@ -93,8 +116,10 @@ pub(super) fn forge(rng: &mut SeededRng, about: About, kind: Kind) -> HostilePac
         }
         Kind::Cutoffs => {
             let lengths = [u32::MAX, u32::MAX, 5, 4, 3, 2, 1, 1];
-            let cutoffs = Cutoffs { unscheduled: lengths, version: rng.within(0..=u16::MAX) };
-            let room = rng.one_of(&[0, 1, 100_000]);
+            let lies = [(); PRIORITIES].map(|()| rng.one_of(&LIES));
+            let unscheduled = if rng.percent(50) { lengths } else { lies };
+            let cutoffs = Cutoffs { unscheduled, version: rng.within(0..=u16::MAX) };
+            let room = rng.one_of(&LIES);
             control(rng, about, Flags::NONE, room, Body::Cutoffs(cutoffs))
         }
         Kind::Freeze => control(rng, about, Flags::NONE, 0, Body::Freeze),
@@ -124,20 +149,48 @@ pub(super) fn first_data(rng: &mut SeededRng, about: About, length: u32) -> Host
     packet(rng, about, Flags::NONE, 0, Body::Data(data, &payload), &payload)
 }
 
+/// Forges the first packet of a message of which `payload` bytes are sent, with an announcement
+/// that is a lie or not.
+pub(super) fn claim(rng: &mut SeededRng, about: About, length: u32, payload: u32) -> HostilePacket {
+    let honest = [1, length - 1, length];
+    let incoming = if rng.percent(70) { rng.one_of(&honest) } else { rng.one_of(&LIES) };
+    let waiting = Waiting::from_byte(rng.within(0..=u8::MAX));
+    let data = Data { message_length: length, incoming, waiting, ..piece(0) };
+    let payload = vec![0x5a; payload.min(length) as usize];
+    packet(rng, about, Flags::NONE, 0, Body::Data(data, &payload), &payload)
+}
+
+/// Forges a later packet of a message: `bytes` bytes at `offset`.
+pub(super) fn continuation(
+    rng: &mut SeededRng,
+    about: About,
+    length: u32,
+    (offset, bytes): (u32, u32),
+) -> HostilePacket {
+    let waiting = Waiting::from_byte(rng.within(0..=u8::MAX));
+    let incoming = rng.one_of(&LIES);
+    let data = Data { message_length: length, incoming, waiting, ..piece(offset) };
+    let payload = vec![0x5a; bytes.min(length - offset) as usize];
+    packet(rng, about, Flags::NONE, offset, Body::Data(data, &payload), &payload)
+}
+
 fn data(rng: &mut SeededRng, about: About) -> HostilePacket {
     let drawn = rng.scale(1, 200_000) as u32;
     let length = if rng.percent(50) { rng.one_of(&USUAL_LENGTHS) } else { drawn };
     let offset = if rng.percent(60) { 0 } else { rng.within(0..length) };
     let payload = vec![0x5a; rng.within(1..=PAYLOAD).min(length - offset) as usize];
     let ack = Ack { client_id: about.id.wrapping_sub(2), server_port: port(about.to) };
+    let incoming =
+        if rng.percent(50) { rng.scale(0, length.into()) as u32 } else { rng.one_of(&LIES) };
     let data = Data {
         message_length: length,
-        incoming: rng.scale(0, length.into()) as u32,
+        incoming,
         ack: rng.percent(30).then_some(ack),
         cutoff_version: rng.within(0..3),
         retransmit: rng.percent(30),
         // An arbitrary value.
         waiting: Waiting::from_byte((length ^ offset) as u8),
+        response_limit: Waiting::from_byte(rng.within(0..=u8::MAX)),
         ..piece(offset)
     };
     packet(rng, about, Flags::NONE, offset, Body::Data(data, &payload), &payload)

@@ -12,6 +12,7 @@ mod client;
 mod contract;
 mod forge;
 mod informed;
+mod kept;
 mod off_path;
 mod on_link;
 pub(crate) mod on_path;

@@ -1,13 +1,15 @@
 //! Incoming checker: granted bytes in flight stay within `max_incoming`.
 //!
 //! GRANT-5: a GRANT, the oldest message's share included, never raises the sum of granted and not
-//! received bytes above `max_incoming`. GRANT-7: each GRANT raises its message's limit. The
+//! received bytes above `max_incoming`, in which each host but the one of the message may count with
+//! at most half of it (GRANT-21: if it is doubtful, which is not checked). GRANT-7: each GRANT raises its message's limit. The
 //! checker's sum is never greater than the core's: a message counts from its first GRANT. After a
-//! RESEND (GRANT-10) it does not count until it is granted again. After its possible end it does
+//! RESEND, or a resend interval without progress (GRANT-10), it does not count until it is granted
+//! again. A message that announces more than the unscheduled window does not count at all. After its possible end it does
 //! not count: a server may also discard a request without RESENDs for it, if RESENDs for other
 //! requests of its client have failed (TIME-4). Its later packets then start a new request.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use apus_wire::{Body, Role};
 use foldhash::fast::FixedState;
@@ -17,7 +19,7 @@ use super::ranges::Ranges;
 use super::session::session;
 use crate::directory::Directory;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
-use crate::scenario::Processors;
+use crate::scenario::{Processors, max_unscheduled};
 use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
 use apus_workload::time::{MICROSECOND, Nanos};
@@ -28,17 +30,26 @@ pub(crate) struct Incoming {
     /// Request and response of each call.
     messages: Vec<[Message; 2]>,
     hosts: Vec<HostState>,
+    /// The hosts of the senders of the request and of the response of each call.
+    senders: Vec<[HostId; 2]>,
     /// A server may discard a client's requests after this silence, in nanoseconds.
     timeout: u64,
+    /// A message may hold no grants after this time without progress, in nanoseconds.
+    stalls_after: u64,
+    /// The unscheduled window.
+    window: u64,
 }
+
+/// New bytes that are progress (CAP-8).
+const PROGRESS: u32 = 1_000;
 
 /// Granted bytes of a host.
 #[derive(Debug, Default)]
 struct HostState {
     /// Most bytes that may be granted and not received.
     limit: u64,
-    /// Bytes granted and not received.
-    in_flight: u64,
+    /// Bytes granted and not received, by the host of the sender.
+    in_flight: BTreeMap<HostId, u64>,
     /// Requests that count.
     requests: BTreeSet<CallId>,
     /// Last session of each client.
@@ -56,11 +67,28 @@ struct Message {
     ended: bool,
     /// Time of its sender's last packet about it.
     heard: Nanos,
+    /// When it last made progress, and the bytes received then.
+    progress: (Nanos, u32),
+    /// Whether its sender has announced more than it may.
+    overstated: bool,
 }
 
 impl HostState {
     fn new(directory: &Directory, host: HostId) -> Self {
         Self { limit: max_incoming(directory, host), ..Self::default() }
+    }
+
+    /// Bytes granted and not received.
+    fn sum(&self) -> u64 {
+        self.in_flight.values().sum()
+    }
+
+    /// The part that counts for a GRANT to a sender on `host` (GRANT-21).
+    fn sum_for(&self, host: HostId) -> u64 {
+        let counts = |(other, bytes): (&HostId, &u64)| {
+            if *other == host { *bytes } else { (*bytes).min(self.limit / 2) }
+        };
+        self.in_flight.iter().map(counts).sum()
     }
 }
 
@@ -87,7 +115,10 @@ fn max_incoming(directory: &Directory, host: HostId) -> u64 {
 
 impl Message {
     const fn outstanding(&self) -> u64 {
-        if self.counts { self.granted.saturating_sub(self.received.bytes()) as u64 } else { 0 }
+        if !self.counts || self.overstated {
+            return 0;
+        }
+        self.granted.saturating_sub(self.received.bytes()) as u64
     }
 }
 
@@ -99,7 +130,14 @@ impl Incoming {
             hosts: (0..directory.ends.count())
                 .map(|host| HostState::new(directory, host))
                 .collect(),
+            senders: scenario
+                .calls
+                .iter()
+                .map(|call| [call.from, call.to].map(|end| directory.ends.host_of(end)))
+                .collect(),
             timeout: scenario.config.timeout_usecs() * MICROSECOND,
+            stalls_after: scenario.config.resend_usecs() * MICROSECOND,
+            window: max_unscheduled(&scenario.config),
         }
     }
 
@@ -115,7 +153,9 @@ impl Incoming {
         let before = (message.outstanding(), message.counts);
         change(message);
         let host = &mut self.hosts[host as usize];
-        host.in_flight = host.in_flight + message.outstanding() - before.0;
+        let peer = self.senders[call as usize][sender as usize];
+        let in_flight = host.in_flight.entry(peer).or_default();
+        *in_flight = *in_flight + message.outstanding() - before.0;
         if sender == Role::Client && message.counts != before.1 {
             if message.counts {
                 host.requests.insert(call);
@@ -166,11 +206,13 @@ impl Incoming {
             message.granted = offset.min(length);
             message.counts = sender == Role::Server || current;
         });
-        let HostState { in_flight, limit, .. } = self.hosts[host as usize];
-        if in_flight > limit {
+        let limit = self.hosts[host as usize].limit;
+        let peer = directory.ends.host_of(wire.peer);
+        if self.hosts[host as usize].sum_for(peer) > limit {
             self.forget_silent(host, at);
+            self.forget_stalled(directory, host, at);
         }
-        let sum = self.hosts[host as usize].in_flight;
+        let sum = self.hosts[host as usize].sum_for(peer);
         Violation::unless(sum <= limit, ViolationKind::Incoming, call, || {
             (
                 format!("at most {limit} bytes granted and not received at host {host}"),
@@ -200,6 +242,8 @@ impl Incoming {
         let ends = u64::from(directory.ends.of_each_host());
         let step = scenario.config.grant_increment().min(limit.div_ceil(2));
         let most = limit + (ends - 1) * (limit / ends).max(step);
+        // GRANT-21: one sender at each end may have half as much again.
+        let most = most + most / 2;
         let sum = self.sum_on(directory, host);
         let silent = if sum > most { self.silent_on(directory, host, at) } else { 0 };
         Violation::unless(sum - silent <= most, ViolationKind::Incoming, call, || {
@@ -214,7 +258,7 @@ impl Incoming {
     /// Returns the bytes granted and not received at all ends on the host of `end`.
     fn sum_on(&self, directory: &Directory, end: HostId) -> u64 {
         let ends = directory.ends.on(directory.ends.host_of(end));
-        ends.map(|end| self.hosts[end as usize].in_flight).sum()
+        ends.map(|end| self.hosts[end as usize].sum()).sum()
     }
 
     /// Returns the part of these bytes whose senders have been silent long enough that the end may
@@ -227,7 +271,8 @@ impl Incoming {
             let planned = directory.call(call as CallId);
             let of = |receiver, message: &Message| {
                 let is_here = directory.ends.host_of(receiver) == host;
-                let is_silent = at.saturating_sub(message.heard) >= least;
+                let is_silent = at.saturating_sub(message.heard) >= least
+                    || at.saturating_sub(message.progress.0) >= self.stalls_after;
                 if is_here && is_silent { message.outstanding() } else { 0 }
             };
             of(planned.to, &messages[Role::Client as usize])
@@ -246,6 +291,19 @@ impl Incoming {
             self.hosts[host as usize].requests.iter().copied().filter(is_silent).collect::<Vec<_>>()
         {
             self.change(host, call, Role::Client, |message| message.counts = false);
+        }
+    }
+
+    /// Messages without progress for a resend interval may hold no grants.
+    fn forget_stalled(&mut self, directory: &Directory, host: HostId, at: Nanos) {
+        for (call, ends) in directory.scenario.calls.iter().enumerate() {
+            for (sender, receiver) in [(Role::Client, ends.to), (Role::Server, ends.from)] {
+                let message = &self.messages[call][sender as usize];
+                let is_stalled = at.saturating_sub(message.progress.0) >= self.stalls_after;
+                if receiver == host && message.outstanding() > 0 && is_stalled {
+                    self.change(host, call as CallId, sender, |message| message.counts = false);
+                }
+            }
         }
     }
 
@@ -279,7 +337,7 @@ impl Incoming {
         Ok(())
     }
 
-    fn received(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {
+    fn received(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>, at: Nanos) {
         if wire.sender == Role::Client {
             self.update_session(directory, host, wire);
         }
@@ -288,8 +346,15 @@ impl Incoming {
             Body::Data(data, payload) => {
                 if let Some(call) = wire.call {
                     let end = data.offset + payload.len() as u32;
+                    let is_more = u64::from(data.incoming) > self.window;
                     self.change(host, call, wire.sender, |message| {
+                        // If the message counts, its announcement has been accepted before.
+                        message.overstated |= is_more && !message.counts;
                         message.received.insert(data.offset, end);
+                        let received = message.received.bytes();
+                        if received >= message.progress.1 + PROGRESS || message.progress.0 == 0 {
+                            message.progress = (at, received);
+                        }
                     });
                 }
                 if let Some(call) = data.ack.and_then(|ack| server_of(ack.client_id)) {
@@ -358,7 +423,7 @@ impl Checker for Incoming {
                     }
                     (None, _) => {}
                 }
-                self.received(directory, host, wire);
+                self.received(directory, host, wire, observation.at);
             }
             HostEvent::Requested(Some(call), _) => self.end(host, *call, Role::Client),
             HostEvent::Responded(call, _)

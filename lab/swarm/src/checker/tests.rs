@@ -53,8 +53,10 @@ pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         cancel: None,
         deadline: Some(MILLISECOND),
         idempotent: false,
+        repeats: None,
     };
     let scenario = Scenario {
+        baits: Vec::new(),
         division: Division::Whole,
         processes_publish: false,
         restarts: Vec::new(),

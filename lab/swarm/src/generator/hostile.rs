@@ -18,11 +18,12 @@ use crate::observation::CallId;
 use crate::scenario::{FRAMING, Scenario, Sharing};
 use apus_sim::fabric::Settings;
 use apus_sim::fault::{self, Outages};
+use apus_sim::message::HostId;
 use apus_sim::preset;
 use apus_sim::topology::{Shape, Topology};
 use apus_wire::{DATA_HEADER_LEN, Role};
 use apus_workload::Workload;
-use apus_workload::time::{MICROSECOND, MILLISECOND, Rate, SECOND};
+use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, Rate, SECOND};
 use rand::distr::Distribution;
 
 /// Longest payload of a datagram: packets of 1500 bytes on Ethernet.
@@ -33,6 +34,13 @@ const PACKETS: u64 = 15_000;
 const CALLS: usize = 6_000;
 /// Length of the longest message in bytes.
 const LONGEST: u32 = 100_000;
+/// Long messages of a run, and their lengths in bytes.
+const LONG_MESSAGES: usize = 12;
+const LONG: [u64; 2] = [150_000, 1_000_000];
+/// Most calls to the hostile host.
+const BAITS: usize = 40;
+/// The purpose of the random numbers for these.
+const STREAM: u64 = 104;
 /// Lowest and highest load of the honest hosts' links in percent.
 const LOADS: [u64; 2] = [2, 40];
 /// Lowest and highest share of its link that the hostile host uses, in thousandths.
@@ -56,7 +64,10 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
     };
     let workload = Workload::published(rng.within(2..=4)).truncated(LONGEST);
     let load = rng.scale(LOADS[0], LOADS[1]);
-    let calls = calls(rng, hosts, host_rate, &workload, load);
+    let mut calls = calls(rng, hosts, host_rate, &workload, load);
+    // Another stream: the other parts of a seed stay as they were.
+    let mut others = SeededRng::new(seed, STREAM);
+    lengthen(&mut others, host_rate, load, &mut calls);
     let last = calls.last().map_or(0, |call| call.at);
     let attack = Attack {
         position: rng.one_of(&Position::ALL),
@@ -67,6 +78,10 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         from: if rng.percent(50) { 0 } else { rng.within(0..=last / 2) },
         until: last + MILLISECOND,
         is_silent: false,
+    };
+    let baits = match attack.position {
+        Position::Client => baits(&mut others, &attack),
+        _ => Vec::new(),
     };
     let faults = if rng.percent(20) { faults(rng) } else { fault::Settings::default() };
     let sharing = rng.percent(70).then(|| Sharing {
@@ -97,10 +112,41 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         processors: None,
         overload: None,
         attack: Some(attack),
+        baits,
         sealed: None,
         lost,
         heal_at: last + MILLISECOND,
     }
+}
+
+/// Makes some messages of each scenario long: they need GRANTs, requests at servers and responses at
+/// clients.
+fn lengthen(rng: &mut SeededRng, rate: Rate, load: u64, calls: &mut [PlannedCall]) {
+    if calls.is_empty() {
+        return;
+    }
+    // The time for the additional bytes passes before the next call.
+    let mut later = 0;
+    let every = (calls.len() / LONG_MESSAGES).max(1);
+    let first = rng.within(0..every);
+    for (number, call) in calls.iter_mut().enumerate() {
+        call.at += later;
+        if number % every != first {
+            continue;
+        }
+        let length = rng.scale(LONG[0], LONG[1]) as u32;
+        *(if rng.percent(50) { &mut call.request } else { &mut call.response }) = length;
+        later += rate.time(length.into()) * 100 / (load * 4);
+    }
+}
+
+/// Draws calls to the hostile host.
+fn baits(rng: &mut SeededRng, attack: &Attack) -> Vec<(Nanos, HostId)> {
+    let count = rng.within(0..=BAITS);
+    let bait = |_| (rng.within(attack.from..attack.until), rng.within(0..attack.host));
+    let mut baits: Vec<_> = (0..count).map(bait).collect();
+    baits.sort_unstable();
+    baits
 }
 
 /// Generates timers that expire in a run of milliseconds, and limits that an attacker can reach.
@@ -203,4 +249,5 @@ const QUIET: PlannedCall = PlannedCall {
     cancel: None,
     deadline: None,
     idempotent: false,
+    repeats: None,
 };

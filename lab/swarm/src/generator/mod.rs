@@ -126,6 +126,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         processors,
         overload: None,
         attack: None,
+        baits: Vec::new(),
         sealed: (peers == PeerModel::Sealed).then(|| sealing::generate(&mut stream(13))),
         lost: BTreeMap::new(),
         heal_at: heal_at.max(end),

@@ -107,6 +107,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         processors: Some(Processors { processor: Processor { costs, socket_buffer }, stalls }),
         overload: Some(Overload { from: CALM, until, busiest }),
         attack: None,
+        baits: Vec::new(),
         sealed: None,
         lost: BTreeMap::new(),
         heal_at: end,
@@ -169,5 +170,6 @@ const fn call(from: HostId, at: Nanos, request: u32, response: u32) -> PlannedCa
         cancel: None,
         deadline: None,
         idempotent: false,
+        repeats: None,
     }
 }

@@ -13,6 +13,8 @@ pub(super) enum Task {
     ServerAction { rpc: RpcHandle, call: Option<CallId>, taken: Option<usize> },
     /// Cancel a call.
     Cancel { rpc: RpcHandle, call: CallId },
+    /// Call the hostile host.
+    Bait,
 }
 
 /// Tasks by time; tasks with equal times in order of insertion.

@@ -13,17 +13,21 @@ use bytes::Bytes;
 
 use super::agenda::{Agenda, Task};
 use super::stack::{CallRequest, RpcHandle, Stack, StackEvent};
+use crate::attack::Attack;
 use crate::call::ServerAction;
 use crate::observation::{CallId, HostEvent};
 use crate::observer::Observer;
 use crate::payload::payload;
 use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
-use apus_workload::time::Nanos;
+use apus_workload::time::{MICROSECOND, Nanos};
 
 /// Length of the response to a hostile host in bytes: about the length of its request. With an
 /// application that answers a few bytes with many, any client could fill the link.
 const HOSTILE_RESPONSE: usize = 100;
+
+/// The cookie of calls to the hostile host. Planned calls have smaller numbers.
+const BAIT: u64 = u64::MAX;
 
 /// The applications of a host.
 pub(super) struct Applications {
@@ -33,21 +37,23 @@ pub(super) struct Applications {
     /// Calls and replies that the transport has no room for.
     calls: VecDeque<CallId>,
     replies: VecDeque<(RpcHandle, CallId)>,
-    /// Whether a hostile host may be among their clients.
-    under_attack: bool,
+    /// The attack of another host, if any: it may be among their clients and their servers.
+    attack: Option<Attack>,
 }
 
 impl Applications {
     pub(super) fn new(host: HostId, observer: Rc<RefCell<Observer>>) -> Self {
-        let under_attack = observer.borrow().directory.scenario.attack.is_some();
-        Self {
-            host,
-            observer,
-            agenda: Agenda::default(),
-            calls: VecDeque::new(),
-            replies: VecDeque::new(),
-            under_attack,
+        let (attack, baits) = {
+            let scenario = &observer.borrow().directory.scenario;
+            let own = |(_, caller): &&(Nanos, HostId)| *caller == host;
+            let baits: Vec<Nanos> = scenario.baits.iter().filter(own).map(|(at, _)| *at).collect();
+            (scenario.attack, baits)
+        };
+        let mut agenda = Agenda::default();
+        for at in baits {
+            agenda.put(at, Task::Bait);
         }
+        Self { host, observer, agenda, calls: VecDeque::new(), replies: VecDeque::new(), attack }
     }
 
     /// Makes a call, after the calls that wait for room.
@@ -64,6 +70,9 @@ impl Applications {
             StackEvent::Request { rpc, from, id, payload } => {
                 self.serve(now, stack, rpc, (from, id), &payload);
             }
+            // The hostile host may answer with anything, or not at all.
+            StackEvent::Response { cookie: BAIT, payload } => stack.payload_consumed(payload.len()),
+            StackEvent::Failed { cookie: BAIT, .. } => {}
             StackEvent::Response { cookie, payload } => {
                 stack.payload_consumed(payload.len());
                 self.observe(now, HostEvent::Responded(cookie as CallId, &payload));
@@ -123,10 +132,13 @@ impl Applications {
 
     /// Makes a call; returns `false` for lack of room.
     fn call(&mut self, now: Nanos, stack: &mut Stack, call: CallId) -> bool {
-        let planned = *self.observer.borrow().directory.call(call);
+        let (planned, content) = {
+            let directory = &self.observer.borrow().directory;
+            (*directory.call(call), directory.content(call))
+        };
         let request = CallRequest {
             to: planned.to,
-            payload: payload(call, Role::Client, planned.request as usize),
+            payload: payload(content, Role::Client, planned.request as usize),
             cookie: u64::from(call),
             deadline: planned.deadline,
             idempotent: planned.idempotent,
@@ -193,12 +205,13 @@ impl Applications {
                 match (call, answer) {
                     (Some(call), Some(ServerAction::Reply)) => self.reply(now, stack, rpc, call),
                     // The request of the hostile host. It never acknowledges the response.
-                    (None, _) if self.under_attack => {
+                    (None, _) if self.attack.is_some() => {
                         drop(stack.reply(now, rpc, Bytes::from_static(&[b'!'; HOSTILE_RESPONSE])));
                     }
                     _ => self.abandon(now, stack, rpc, call),
                 }
             }
+            Task::Bait => self.bait(now, stack),
             Task::Cancel { rpc, call } => {
                 // It may have ended already.
                 if stack.cancel(now, rpc) {
@@ -206,6 +219,20 @@ impl Applications {
                 }
             }
         }
+    }
+
+    /// Calls the hostile host. The call ends with the attack at the latest.
+    fn bait(&self, now: Nanos, stack: &mut Stack) {
+        let Some(attack) = self.attack else { return };
+        let request = CallRequest {
+            to: attack.host,
+            payload: Bytes::from_static(&[b'?'; HOSTILE_RESPONSE]),
+            cookie: BAIT,
+            deadline: Some(attack.until.saturating_sub(now).max(MICROSECOND)),
+            idempotent: false,
+        };
+        // Without room there is one call less.
+        drop(stack.call(now, request));
     }
 
     fn reply(&mut self, now: Nanos, stack: &mut Stack, rpc: RpcHandle, call: CallId) {
@@ -216,8 +243,11 @@ impl Applications {
 
     /// Replies; returns `false` for lack of room.
     fn try_reply(&mut self, now: Nanos, stack: &mut Stack, rpc: RpcHandle, call: CallId) -> bool {
-        let length = self.observer.borrow().directory.call(call).response;
-        let payload = payload(call, Role::Server, length as usize);
+        let (length, content) = {
+            let directory = &self.observer.borrow().directory;
+            (directory.call(call).response, directory.content(call))
+        };
+        let payload = payload(content, Role::Server, length as usize);
         match stack.reply(now, rpc, payload) {
             Ok(()) => self.observe(now, HostEvent::Replied(call)),
             Err(error) if error.is_back_pressure() => return false,

@@ -3,8 +3,9 @@
 //!
 //! Without a compiler the tests print that and pass.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// A compiler, and the flags for it.
 #[derive(Clone, Copy)]
@@ -70,20 +71,54 @@ impl Compiler {
         works
     }
 
-    /// Compiles and runs a program, and returns its output; `None` without a compiler.
-    fn run(self, source: &str) -> Option<String> {
+    /// Compiles a program into `folder`; `None` without a compiler.
+    fn build(self, source: &str, folder: &Path) -> Option<PathBuf> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
         let flags = [&ADDRESS_SANITIZER[..], &[]].into_iter().find(|flags| self.works(flags))?;
-        let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("program");
+        let program = folder.join(source.file_stem().unwrap());
         if let Err(error) = self.compile(&source, &program, flags) {
             panic!("{}: {error}", source.display());
         }
+        Some(program)
+    }
+
+    /// Compiles and runs a program, and returns its output; `None` without a compiler.
+    fn run(self, source: &str) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let program = self.build(source, folder.path())?;
         let Output { status, stdout, stderr } = Command::new(&program).output().unwrap();
         let stderr = String::from_utf8_lossy(&stderr);
-        assert!(status.success(), "{} {flags:?}: {status}\n{stderr}", source.display());
+        assert!(status.success(), "{source}: {status}\n{stderr}");
         Some(String::from_utf8(stdout).unwrap())
     }
+}
+
+/// A process that ends with this value.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The programs of docs/c.md.
+#[test]
+fn a_server_and_a_call_are_two_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = C.build("examples/serve.c", folder.path()) else { return };
+    let call = C.build("examples/call.c", folder.path()).unwrap();
+    let server = Command::new(server).arg("127.0.0.1:0").stdout(Stdio::piped()).spawn();
+    let mut server = Process(server.unwrap());
+    let mut address = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
+    let called = Command::new(&call).arg(address.trim()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&called.stdout), "HELLO\n", "{called:?}");
+    drop(server);
+    let called = Command::new(&call).arg(address.trim()).output().unwrap();
+    assert!(!called.status.success());
+    assert!(String::from_utf8_lossy(&called.stderr).contains("not executed"), "{called:?}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ int main(void)
     apus_buffer buffer = { 0 };
     apus_completion completions[2];
     apus_request *requests[2];
-    apus_call_options unknown = { .flags = 0x80 };
+    apus_call_options unknown = { .flags = 0x80 }, late = { .timeout_ns = 1 };
     size_t count = 77;
     uint64_t number = 0;
     char text[8], name[64];
@@ -108,6 +108,12 @@ int main(void)
     EXPECT(apus_request_payload(NULL, &count) == NULL && count == 0);
     EXPECT(apus_request_payload(NULL, NULL) == NULL);
     EXPECT(apus_request_address(NULL, &address) == APUS_STATUS_INVALID_ARGUMENT);
+
+    /* A nanosecond has passed before the request could be sent: the loop below gets none of it. */
+    EXPECT(apus_call(client, &address, "late", 4, &late, &buffer, &error) == APUS_STATUS_DEADLINE_EXCEEDED);
+    EXPECT(error.execution == APUS_EXECUTION_NOT_EXECUTED);
+    EXPECT(apus_send(client, &address, "late", 4, &late, 6, NULL, &error) == APUS_STATUS_DEADLINE_EXCEEDED);
+    EXPECT(error.execution == APUS_EXECUTION_NOT_EXECUTED);
 
     /* An empty message, which needs no pointer, and a reply from the request's own bytes. */
     for (int round = 0; round < 2; round++) {

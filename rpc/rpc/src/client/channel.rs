@@ -41,11 +41,8 @@ impl Channel {
     ///
     /// # Errors
     ///
-    /// [`apus::BindError`]: the endpoint cannot be opened.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO and time enabled.
+    /// [`apus::BindError`]: the endpoint cannot be opened, or the caller is outside of a tokio
+    /// runtime with IO and time enabled.
     pub async fn connect(to: SocketAddr) -> Result<Self, apus::BindError> {
         Ok(Self::new(Endpoint::client().await?, to))
     }
@@ -79,7 +76,9 @@ impl Channel {
     ) -> impl Future<Output = Result<Response, Status>> + Send + use<> {
         let channel = self.clone();
         async move {
-            request.body_mut().gather(PART).await?;
+            let gathered = request.body_mut().gather(PART).await;
+            // Nothing has been sent yet.
+            gathered.map_err(|status| status.with_execution(Execution::NotExecuted))?;
             let open = !request.body().is_complete();
             let outgoing = PreparedCall::new(&mut request)?;
             if open {

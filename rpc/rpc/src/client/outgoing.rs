@@ -4,6 +4,7 @@ use super::exchange::options;
 use crate::code::Code;
 use crate::context::Context;
 use crate::envelope::CallHead;
+use crate::limits::LONGEST_PART;
 use crate::message::Request;
 use crate::status::Status;
 use apus::{CallOptions, Payload};
@@ -31,7 +32,8 @@ impl PreparedCall {
             idempotent: request.is_idempotent(),
             open: !request.body().is_complete(),
         };
-        let data = request.body_mut().take_ready();
+        let limit = if head.open { LONGEST_PART } else { usize::MAX };
+        let data = request.body_mut().take_ready_up_to(limit);
         let envelope = head
             .encode_with_room(data.copied_len())
             .map_err(|error| Status::not_executed(Code::InvalidArgument, error.to_string()))?;

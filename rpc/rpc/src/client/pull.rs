@@ -108,7 +108,7 @@ impl ResponseStream {
         self.pulls.pop_front();
         let number = self.oldest;
         self.oldest = number.wrapping_add(1);
-        let taken = result.map_err(Status::from).and_then(|message| self.take(number, message));
+        let taken = result.map_err(failed).and_then(|message| self.take(number, message));
         if taken.is_err() || self.ended {
             self.end();
         }
@@ -148,6 +148,16 @@ impl ResponseStream {
         if let Some(pusher) = self.pusher.take() {
             pusher.abort();
         }
+    }
+}
+
+/// Returns the status of a call one of whose PULLs failed. A PULL that was not executed says nothing
+/// about the call, which the server has accepted.
+fn failed(error: CallError) -> Status {
+    let status = Status::from(error);
+    match status.execution() {
+        Execution::NotExecuted => status.with_execution(Execution::Unknown),
+        _ => status,
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::body::{Body, Frame};
 use crate::envelope::{ResponseHead, StreamCommand, StreamHead};
 use crate::handler::BoxFuture;
-use crate::limits::{PART, WINDOW};
+use crate::limits::{LONGEST_PART, PART, WINDOW};
 use crate::pieces::Pieces;
-use apus::CallOptions;
 use apus::tokio::Endpoint;
+use apus::{CallError, CallOptions};
 use futures_core::Stream;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -21,6 +21,10 @@ pub(super) struct Pusher {
     stream: u64,
     options: CallOptions,
     next: u32,
+    /// Data that was read and not sent yet.
+    unsent: Pieces,
+    /// Whether the body has been read to its end.
+    has_read_all: bool,
     outstanding: VecDeque<BoxFuture<bool>>,
     ended: bool,
 }
@@ -40,7 +44,17 @@ impl Pusher {
             None => options.timeout(Duration::MAX),
         };
         let outstanding = VecDeque::new();
-        Self { endpoint, to, stream, options, next: 0, outstanding, ended: false }
+        Self {
+            endpoint,
+            to,
+            stream,
+            options,
+            next: 0,
+            unsent: Pieces::default(),
+            has_read_all: false,
+            outstanding,
+            ended: false,
+        }
     }
 
     /// Sends all of `body`. If a PUSH fails, the response contains the reason, so it is not
@@ -74,28 +88,29 @@ impl Pusher {
 
     /// Waits for the next part of the body, and returns the call that sends it.
     fn poll_push(&mut self, body: &mut Body, cx: &mut Context<'_>) -> Poll<BoxFuture<bool>> {
-        let first = match std::task::ready!(Pin::new(&mut *body).poll_next(cx)) {
-            Some(Ok(Frame::Data(data))) => data,
-            Some(Ok(Frame::Trailers(_))) | None => {
-                self.ended = true;
-                return Poll::Ready(self.push(Pieces::default(), true));
+        if self.unsent.len() == 0 && !self.has_read_all {
+            match std::task::ready!(Pin::new(&mut *body).poll_next(cx)) {
+                Some(Ok(Frame::Data(data))) => self.unsent.push(data),
+                Some(Ok(Frame::Trailers(_))) | None => self.has_read_all = true,
+                Some(Err(_)) => return Poll::Ready(self.cancel()),
             }
-            Some(Err(_)) => {
-                self.ended = true;
-                return Poll::Ready(self.send(StreamCommand::Cancel, Pieces::default()));
+            let failed = body.poll_gather(cx, PART).is_err();
+            let mut more = body.take_ready();
+            self.unsent.extend(std::iter::from_fn(|| more.pop()));
+            if failed {
+                return Poll::Ready(self.cancel());
             }
-        };
-        let failed = body.poll_gather(cx, PART).is_err();
-        let mut data = Pieces::from(first);
-        let mut more = body.take_ready();
-        data.extend(std::iter::from_fn(|| more.pop()));
-        if failed {
-            self.ended = true;
-            return Poll::Ready(self.send(StreamCommand::Cancel, Pieces::default()));
+            self.has_read_all |= body.is_complete();
         }
-        let end = body.is_complete();
-        self.ended = end;
-        Poll::Ready(self.push(data, end))
+        let data = self.unsent.take_up_to(LONGEST_PART);
+        self.ended = self.has_read_all && self.unsent.len() == 0;
+        Poll::Ready(self.push(data, self.ended))
+    }
+
+    /// Ends the stream before its end.
+    fn cancel(&mut self) -> BoxFuture<bool> {
+        self.ended = true;
+        self.send(StreamCommand::Cancel, Pieces::default())
     }
 
     fn push(&mut self, data: Pieces, end: bool) -> BoxFuture<bool> {
@@ -111,6 +126,11 @@ impl Pusher {
         let (endpoint, to, options) = (self.endpoint.clone(), self.to, self.options);
         Box::pin(async move {
             let answer = endpoint.call_with(to, payload, options).await;
+            if let Err(CallError::Rejected(_)) = answer {
+                // The server would wait for the part.
+                let head = StreamHead { stream: head.stream, command: StreamCommand::Cancel };
+                let _ = endpoint.call_with(to, head.encode(), options).await;
+            }
             let answer = answer.map(ResponseHead::parse);
             matches!(answer, Ok(Ok((head, _))) if head.status.is_none())
         })

@@ -95,7 +95,7 @@ impl ResponseHead {
     }
 
     /// Returns the bytes of the envelope. The metadata of a failed response's status is sent as
-    /// trailers.
+    /// trailers. A status that is too long is shortened, and [marked](Status::TRUNCATED).
     #[must_use]
     pub fn encode(&self) -> Bytes {
         self.encode_with_room(0).freeze()
@@ -103,15 +103,14 @@ impl ResponseHead {
 
     /// Returns the bytes of the envelope, with room for `room` more bytes.
     pub(crate) fn encode_with_room(&self, room: usize) -> BytesMut {
-        let status = self.status.as_ref();
+        let shortened = self.status.as_ref().and_then(Status::shortened);
+        let status = shortened.as_ref().or(self.status.as_ref());
         let code = status.map_or(Code::Ok, Status::code);
         let failed = code != Code::Ok;
         let status = status.filter(|_| failed);
         let trailers = status.map_or(&self.trailers, Status::metadata);
-        let text = status.map_or("", |status| cut(status.message()));
-        let details = status.map(Status::details);
-        let details = details.filter(|details| details.len() <= Status::MAX_DETAILS);
-        let details: &[u8] = details.map_or(&[], |details| details);
+        let text = status.map_or("", Status::message);
+        let details: &[u8] = status.map_or(&[], |status| status.details());
         let has_text = !text.is_empty() || !details.is_empty();
         let no_metadata = Metadata::new();
         let initial = self.head.as_ref().unwrap_or(&no_metadata);
@@ -152,13 +151,4 @@ impl ResponseHead {
         }
         buffer
     }
-}
-
-/// Returns a message cut to the length that is sent.
-fn cut(message: &str) -> &str {
-    let mut end = message.len().min(Status::MAX_MESSAGE);
-    while !message.is_char_boundary(end) {
-        end -= 1;
-    }
-    &message[..end]
 }

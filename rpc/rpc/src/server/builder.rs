@@ -108,7 +108,8 @@ impl Server {
     pub fn start(self) -> (ServerControl, impl Future<Output = Result<(), Closed>> + Send) {
         let state = Arc::new(ServerState::new(self.max_calls));
         state.set_health(self.health);
-        let streams = Arc::new(Streams::new(self.max_streams, self.max_streams_per_host));
+        let streams = Streams::new(self.max_streams, self.max_streams_per_host, state.clone());
+        let streams = Arc::new(streams);
         let shared = Arc::new(ServerContext { handlers: self.handlers, state, streams });
         let control = ServerControl { shared: shared.clone(), endpoint: self.endpoint.clone() };
         let (endpoint, workers) = (self.endpoint, self.workers);
@@ -170,6 +171,13 @@ impl ServerControl {
     #[must_use]
     pub fn running(&self) -> usize {
         self.shared.state.running()
+    }
+
+    /// Returns the number of statuses that were too long for the wire and were shortened
+    /// ([`Status::TRUNCATED`](crate::Status::TRUNCATED)).
+    #[must_use]
+    pub fn truncated_statuses(&self) -> u64 {
+        self.shared.state.truncated_statuses()
     }
 
     /// Returns the number of open streams.

@@ -15,7 +15,7 @@ use crate::code::Code;
 use crate::context::Context;
 use crate::envelope::{CallHead, RequestEnvelope, ResponseHead};
 use crate::handler::{BoxFuture, Handler};
-use crate::limits::{MAX_AHEAD, PART};
+use crate::limits::{LONGEST_PART, MAX_AHEAD, PART};
 use crate::message::{Request, Response};
 use crate::metadata::Metadata;
 use crate::pieces::Pieces;
@@ -49,7 +49,7 @@ pub(super) fn begin(
     let peer = request.peer_addr();
     match RequestEnvelope::parse(request.take_payload()) {
         Ok(RequestEnvelope::Call(head, data)) => {
-            let pending = Pending::new(request, head.signature);
+            let pending = Pending::new(request, head.signature, shared.state.clone());
             begin_call(shared, head, data, pending, peer, cx)
         }
         Ok(RequestEnvelope::Stream(head, data)) => {
@@ -59,7 +59,8 @@ pub(super) fn begin(
         }
         Err(error) => {
             let status = Status::not_executed(Code::InvalidArgument, error.to_string());
-            unless_ready(Box::pin(Pending::new(request, 0).fail(status)), cx)
+            let pending = Pending::new(request, 0, shared.state.clone());
+            unless_ready(Box::pin(pending.fail(status)), cx)
         }
     }
 }
@@ -89,7 +90,13 @@ fn begin_call(
     if head.method.as_str() == HEALTH_METHOD {
         let health = Bytes::copy_from_slice(&[shared.state.health().number()]);
         let head = ResponseHead { head: Some(Metadata::new()), ..Default::default() };
-        return unless_ready(Box::pin(pending.answer(head, health.into())), cx);
+        let answer = pending.answer(head, health.into());
+        return unless_ready(
+            Box::pin(async move {
+                answer.await;
+            }),
+            cx,
+        );
     }
     let deadline = head.timeout().and_then(|left| Instant::now().checked_add(left));
     let (handler, running) = match admit(shared, &head, deadline) {
@@ -210,8 +217,10 @@ impl Admitted {
             Ok(opened) => {
                 head.more = Some(opened.id);
                 let client = self.pending.client_process();
-                self.pending.answer(head, body.take_ready()).await;
-                outgoing::run(opened, Source::Body(body), self.context.deadline, client).await;
+                let begun = self.pending.answer(head, body.take_ready_up_to(LONGEST_PART)).await;
+                if begun {
+                    outgoing::run(opened, Source::Body(body), self.context.deadline, client).await;
+                }
             }
             Err(status) => {
                 self.pending.fail(status.with_execution(apus::Execution::Executed)).await;

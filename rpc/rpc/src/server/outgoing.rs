@@ -6,7 +6,7 @@ use crate::body::Body;
 use crate::code::Code;
 use crate::envelope::ResponseHead;
 use crate::handler::BoxFuture;
-use crate::limits::{FIRST_PULL, KEEP_ALIVE, MAX_AHEAD, PART, STREAM_IDLE};
+use crate::limits::{FIRST_PULL, KEEP_ALIVE, LONGEST_PART, MAX_AHEAD, PART, STREAM_IDLE};
 use crate::message::Response;
 use crate::metadata::Metadata;
 use crate::pieces::Pieces;
@@ -69,8 +69,8 @@ pub(super) async fn run(
                 Some(Ok(trailers)) => head.trailers = trailers,
                 Some(Err(status)) => head.status = Some(status),
             }
-            pending.answer(head, part.data).await;
-            if ended {
+            // A part that is too long ends the stream with a failure.
+            if !pending.answer(head, part.data).await || ended {
                 break;
             }
         }
@@ -185,8 +185,8 @@ fn poll_source(
         part.data = body.take_ready();
         return Poll::Ready(part);
     }
-    part.data = body.take_ready();
-    if body.is_complete() {
+    part.data = body.take_ready_up_to(LONGEST_PART);
+    if body.is_exhausted() {
         part.end = Some(Ok(body.trailers().clone()));
     }
     if part.data.len() == 0 && part.end.is_none() && !begins {

@@ -1,6 +1,7 @@
 //! State of a server: the running calls, and whether new calls are accepted.
 
 use super::health::Health;
+use crate::status::Status;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ pub(super) struct ServerState {
     began: Instant,
     /// Microseconds from `began` to the last refusal because the server was not ready or draining.
     refused: AtomicU64,
+    truncated_statuses: AtomicU64,
 }
 
 /// A running call.
@@ -26,8 +28,23 @@ impl ServerState {
     pub(super) fn new(max_running: usize) -> Self {
         let health = AtomicU8::new(Health::Ready.number());
         let (running, idle) = (AtomicUsize::new(0), Notify::new());
-        let refused = AtomicU64::new(0);
-        Self { health, running, max_running, idle, began: Instant::now(), refused }
+        let (refused, truncated_statuses) = (AtomicU64::new(0), AtomicU64::new(0));
+        let began = Instant::now();
+        Self { health, running, max_running, idle, began, refused, truncated_statuses }
+    }
+
+    /// Shortens a status that does not fit on the wire, and counts it.
+    pub(super) fn shorten(&self, status: &mut Status) {
+        if let Some(shortened) = status.shortened() {
+            *status = shortened;
+        }
+        if status.is_truncated() {
+            self.truncated_statuses.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn truncated_statuses(&self) -> u64 {
+        self.truncated_statuses.load(Ordering::Relaxed)
     }
 
     pub(super) fn health(&self) -> Health {

@@ -4,6 +4,7 @@
 
 use super::incoming::RequestPart;
 use super::response::Pending;
+use super::state::ServerState;
 use crate::code::Code;
 use crate::envelope::{StreamCommand, StreamHead};
 use crate::limits::MAX_AHEAD;
@@ -33,6 +34,7 @@ pub(super) struct Streams {
     table: Mutex<Table>,
     max_streams: usize,
     max_streams_per_host: usize,
+    state: Arc<ServerState>,
 }
 
 struct Table {
@@ -51,10 +53,14 @@ pub(super) struct Opened {
 }
 
 impl Streams {
-    pub(super) fn new(max_streams: usize, max_streams_per_host: usize) -> Self {
+    pub(super) fn new(
+        max_streams: usize,
+        max_streams_per_host: usize,
+        state: Arc<ServerState>,
+    ) -> Self {
         let (streams, per_host) = (HashMap::new(), HashMap::new());
         let table = Mutex::new(Table { next: fastrand::u64(..), streams, per_host });
-        Self { table, max_streams, max_streams_per_host }
+        Self { table, max_streams, max_streams_per_host, state }
     }
 
     /// Opens a stream for a client. With `parts`, its PUSHes are sent there.
@@ -91,7 +97,7 @@ impl Streams {
             StreamCommand::Push { number, .. } | StreamCommand::Pull { number } => number,
             StreamCommand::Cancel => 0,
         };
-        let pending = Pending::new(request, echo);
+        let pending = Pending::new(request, echo, self.state.clone());
         let Some(stream) = self.lock().streams.get(&(peer, head.stream)).cloned() else {
             let message =
                 "the server has no such stream: it has ended, or the server was restarted";

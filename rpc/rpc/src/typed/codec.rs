@@ -1,5 +1,6 @@
 //! Codecs: encode arguments and results as bytes.
 
+use super::bounded::{Bounded, Limits};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -38,7 +39,8 @@ pub trait Codec: Send + Sync + 'static {
     /// [`CodecError`]: the format cannot represent the value.
     fn encode<T: Serialize>(value: &T, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError>;
 
-    /// Decodes a value, which must take up all of `bytes`.
+    /// Decodes a value, which must take up all of `bytes`. They are a peer's: the implementation
+    /// bounds the depth of the value and its own work.
     ///
     /// # Errors
     ///
@@ -48,6 +50,9 @@ pub trait Codec: Send + Sync + 'static {
 
 /// The default format: [postcard](https://postcard.jamesmunns.com/wire-format). Compact, fast, and
 /// not self-describing.
+///
+/// Values that nest deeper than 128, and lists with more elements than the message has bytes, plus
+/// 4,096, are malformed: a peer can make a recursive type neither overflow the stack nor loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Postcard;
 
@@ -60,9 +65,16 @@ impl Codec for Postcard {
     }
 
     fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
-        match postcard::take_from_bytes(bytes) {
-            Ok((value, [])) => Ok(value),
-            Ok((_, left)) => Err(CodecError(format!("{} bytes follow the value", left.len()))),
+        let limits = Limits::new(bytes.len());
+        let mut reader = postcard::Deserializer::from_bytes(bytes);
+        let value = T::deserialize(Bounded::new(&mut reader, &limits));
+        if let Some(exceeded) = limits.exceeded() {
+            return Err(CodecError(exceeded.to_string()));
+        }
+        let value = value.map_err(|error| CodecError(error.to_string()))?;
+        match reader.finalize() {
+            Ok([]) => Ok(value),
+            Ok(left) => Err(CodecError(format!("{} bytes follow the value", left.len()))),
             Err(error) => Err(CodecError(error.to_string())),
         }
     }

@@ -60,7 +60,8 @@ impl Parts {
         };
         let length = length as usize;
         if length > MAX_PART {
-            let message = format!("a part of the stream claims {length} bytes");
+            let message =
+                format!("a part of the stream has {length} bytes, the limit is {MAX_PART}");
             return Err(Status::new(Code::ResourceExhausted, message));
         }
         if self.buffer.len() < 4 + length {

@@ -4,6 +4,7 @@
 //! [`Streaming`], [`ServiceError`] and the codecs.
 
 pub mod blocking;
+mod bounded;
 mod call;
 mod codec;
 mod error;

@@ -7,6 +7,7 @@ use super::streaming::Streaming;
 use crate::code::Code;
 use crate::message::{Request, Response};
 use crate::status::Status;
+use apus::Execution;
 
 /// Returns the arguments in a request.
 ///
@@ -19,7 +20,7 @@ pub async fn arguments<C: Codec, A: Message>(
     request: Request,
 ) -> Result<A, Status> {
     check(method, &request)?;
-    let bytes = request.into_body().into_bytes(MAX_PART).await?;
+    let bytes = request.into_body().into_bytes(MAX_PART).await.map_err(before_execution)?;
     C::decode(&bytes).map_err(|error| malformed(&error))
 }
 
@@ -39,7 +40,8 @@ pub async fn arguments_with_stream<C: Codec, A: Message, P: Message>(
         let message = "the request ended before its arguments";
         return Err(Status::not_executed(Code::InvalidArgument, message));
     };
-    let arguments = C::decode(&first?).map_err(|error| malformed(&error))?;
+    let arguments =
+        C::decode(&first.map_err(before_execution)?).map_err(|error| malformed(&error))?;
     Ok((arguments, Streaming::of_parts::<C>(parts)))
 }
 
@@ -54,6 +56,11 @@ fn check(method: &Method, request: &Request) -> Result<(), Status> {
         method.path()
     );
     Err(Status::not_executed(Code::FailedPrecondition, message))
+}
+
+/// Returns the status of a request whose arguments did not arrive: the method was not executed.
+fn before_execution(status: Status) -> Status {
+    status.with_execution(Execution::NotExecuted)
 }
 
 fn malformed(error: &CodecError) -> Status {

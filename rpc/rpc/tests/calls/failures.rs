@@ -1,7 +1,9 @@
 //! Failures: statuses, panics, refusals, unknown methods, and the end of a server.
 
 use crate::{serve, until};
-use apus_rpc::{Code, Execution, HEALTH_METHOD, Health, Metadata, Request, Response, Status};
+use apus_rpc::{
+    Body, Code, Execution, Frame, HEALTH_METHOD, Health, Metadata, Request, Response, Status,
+};
 use std::time::Duration;
 
 #[tokio::test]
@@ -151,4 +153,147 @@ async fn a_server_that_is_not_ready_refuses_until_it_is() {
     assert_eq!((status.code(), status.execution()), (Code::Unavailable, Execution::NotExecuted));
     control.set_ready(true);
     channel.call(Request::new("test/m", vec![])).await.unwrap();
+}
+
+/// Text that repeats what the execution of a status states.
+#[tokio::test]
+async fn a_status_of_the_transport_states_the_execution_once() {
+    let (client, server) = crate::endpoints().await;
+    let channel = apus_rpc::Channel::new(client, server.local_addr());
+    server.shutdown();
+    let status = channel.call(Request::new("test/m", vec![])).await.unwrap_err();
+    assert_eq!(status.execution(), Execution::NotExecuted);
+    assert_eq!(status.to_string().matches("executed").count(), 1, "{status}");
+}
+
+#[tokio::test]
+async fn a_status_that_is_shortened_says_so_and_is_counted() {
+    let (channel, control) = serve(async |request: Request| {
+        let mut metadata = Metadata::new();
+        if request.method().as_str() == "test/full" {
+            metadata.append("first", "kept").unwrap();
+            metadata.append("last", vec![b'x'; Metadata::MAX_ENCODED - 30]).unwrap();
+        }
+        // Two bytes a character: none is cut in half.
+        let message = "\u{e9}".repeat(2_049);
+        Err(Status::new(Code::NotFound, message)
+            .with_details(vec![0; 40_000])
+            .with_metadata(metadata))
+    })
+    .await;
+    let marks = |status: &Status| {
+        let values = status.metadata().iter().filter(|(name, _)| *name == Status::TRUNCATED);
+        values.map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect::<Vec<_>>()
+    };
+    let status = channel.call(Request::new("test/cut", vec![])).await.unwrap_err();
+    assert_eq!((status.message().len(), status.details().len()), (4_096, 0));
+    assert_eq!((status.code(), status.execution()), (Code::NotFound, Execution::Executed));
+    assert!(status.is_truncated());
+    assert_eq!(marks(&status), ["message=4098", "details=40000"]);
+    assert_eq!(control.truncated_statuses(), 1);
+    // Marks have precedence over the last values.
+    let status = channel.call(Request::new("test/full", vec![])).await.unwrap_err();
+    assert_eq!(status.metadata().get("first").unwrap(), "kept");
+    assert!(status.metadata().get("last").is_none());
+    assert_eq!(marks(&status), ["message=4098", "metadata=32757", "details=40000"]);
+    assert_eq!(control.truncated_statuses(), 2);
+}
+
+/// Endpoints whose messages have at most two megabytes.
+async fn small_endpoints() -> (apus::tokio::Endpoint, apus::tokio::Endpoint) {
+    let network = apus_driver::loopback::LoopbackNetwork::new();
+    let config = apus::Config::builder().max_message(2_000_000).build().unwrap();
+    let builder = apus::tokio::Endpoint::builder().config(config);
+    let on = async || builder.clone().with_driver(Box::new(network.host())).await.unwrap();
+    (on().await, on().await)
+}
+
+#[tokio::test]
+async fn a_response_longer_than_max_message_is_a_status_with_both_lengths() {
+    let (client, server) = small_endpoints().await;
+    let to = server.local_addr();
+    let handler = crate::Function(async |request: Request| {
+        let length = request.into_body().into_bytes(100).await?[0];
+        Ok(Response::new(vec![length; usize::from(length) * 1_000_000]))
+    });
+    tokio::spawn(apus_rpc::Server::new(server).add_service(handler).serve());
+    let channel = apus_rpc::Channel::new(client, to);
+    let status = channel.call(Request::new("test/m", vec![3])).await.unwrap_err();
+    assert_eq!((status.code(), status.execution()), (Code::ResourceExhausted, Execution::Executed));
+    assert!(status.message().contains("3000008 bytes"), "{status}");
+    assert!(status.message().contains("2000000"), "{status}");
+    let response = channel.call(Request::new("test/m", vec![1])).await.unwrap();
+    assert_eq!(response.body().ready_len(), 1_000_000);
+    // A request that is too long.
+    let status = channel.call(Request::new("test/m", vec![0; 3_000_000])).await.unwrap_err();
+    assert_eq!(status.execution(), Execution::NotExecuted);
+    assert!(status.message().contains("2000000"), "{status}");
+}
+
+/// Pieces of streams may be of any length.
+#[tokio::test]
+async fn a_stream_carries_pieces_longer_than_max_message() {
+    let (client, server) = small_endpoints().await;
+    let to = server.local_addr();
+    let handler = crate::Function(async |request: Request| {
+        let body = request.into_body().into_bytes(usize::MAX).await?;
+        let (sender, frames) = tokio::sync::mpsc::channel(1);
+        tokio::spawn(async move {
+            for piece in [body.clone(), body.slice(..7), body] {
+                sender.send(Ok(Frame::Data(piece))).await.unwrap();
+            }
+        });
+        Ok(Response::new(Body::stream(crate::FromChannel(frames))))
+    });
+    tokio::spawn(apus_rpc::Server::new(server).add_service(handler).serve());
+    let channel = apus_rpc::Channel::new(client, to);
+    let content: Vec<u8> = (0..5_000_000_u32).map(|at| (at * 7 + at / 251) as u8).collect();
+    let (sender, frames) = tokio::sync::mpsc::channel(1);
+    let sent = bytes::Bytes::from(content.clone());
+    tokio::spawn(async move {
+        sender.send(Ok(Frame::Data(sent.slice(..3)))).await.unwrap();
+        sender.send(Ok(Frame::Data(sent.slice(3..)))).await.unwrap();
+    });
+    let body = Body::stream(crate::FromChannel(frames));
+    let response = channel.call(Request::new("test/m", body)).await.unwrap();
+    let received = response.into_body().into_bytes(usize::MAX).await.unwrap();
+    let expected = [&content[..], &content[..7], &content].concat();
+    assert!(received == expected, "{} of {} bytes", received.len(), expected.len());
+}
+
+/// The server has accepted the call: a PULL that it does not execute says nothing about it.
+#[tokio::test]
+async fn the_end_of_a_server_during_a_stream_leaves_the_execution_unknown() {
+    let (client, server) = crate::endpoints().await;
+    let to = server.local_addr();
+    let (sender, frames) = tokio::sync::mpsc::channel(1);
+    let frames = std::sync::Mutex::new(Some(frames));
+    let handler = crate::Function(move |_| {
+        let frames = frames.lock().unwrap().take().unwrap();
+        async { Ok(Response::new(Body::stream(crate::FromChannel(frames)))) }
+    });
+    tokio::spawn(apus_rpc::Server::new(server.clone()).add_service(handler).serve());
+    let channel = apus_rpc::Channel::new(client, to);
+    let mut body = channel.call(Request::new("test/m", vec![])).await.unwrap().into_body();
+    sender.send(Ok(Frame::Data(vec![1].into()))).await.unwrap();
+    assert_eq!(body.next().await.unwrap().unwrap(), Frame::Data(vec![1].into()));
+    server.shutdown();
+    let status = loop {
+        match body.next().await.unwrap() {
+            Ok(_) => {}
+            Err(status) => break status,
+        }
+    };
+    assert_ne!(status.execution(), Execution::NotExecuted, "{status}");
+}
+
+/// Nothing has been sent when the body of a request fails at once.
+#[tokio::test]
+async fn a_request_whose_body_fails_was_not_executed() {
+    let (channel, _) = serve(async |_| Ok(Response::default())).await;
+    let (sender, frames) = tokio::sync::mpsc::channel(1);
+    sender.try_send(Err(Status::new(Code::OutOfRange, "too long"))).unwrap();
+    let body = Body::stream(crate::FromChannel(frames));
+    let status = channel.call(Request::new("test/m", body)).await.unwrap_err();
+    assert_eq!((status.code(), status.execution()), (Code::OutOfRange, Execution::NotExecuted));
 }

@@ -1,6 +1,7 @@
 //! Typed services: all kinds of methods, errors, and services that do not match.
 
 mod blocking;
+mod depths;
 mod kinds;
 mod mismatches;
 mod notify;

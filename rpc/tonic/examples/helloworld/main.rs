@@ -1,7 +1,7 @@
 //! The hello world of tonic, over apus. Differences from HTTP/2 are marked.
 //!
 //! `cargo run -p apus-tonic --example helloworld -- server` in one terminal, `… -- client` in
-//! another. Without an argument, both run in one process.
+//! another. Without an argument, both run in one process. README.md has a walk through it.
 
 #[path = "generated.rs"]
 #[allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
@@ -12,6 +12,9 @@ use apus_tonic::Server;
 use helloworld::greeter_client::GreeterClient;
 use helloworld::greeter_server::{Greeter, GreeterServer};
 use helloworld::{HelloReply, HelloRequest};
+use std::error::Error;
+use std::net::SocketAddr;
+use std::process::ExitCode;
 use tonic::{Request, Response, Status};
 
 #[derive(Default)]
@@ -28,31 +31,53 @@ impl Greeter for MyGreeter {
     }
 }
 
-async fn serve(address: &str) -> Result<(), Box<dyn std::error::Error>> {
+// [sample server]
+async fn serve(address: SocketAddr) -> Result<(), Box<dyn Error>> {
     let greeter = GreeterServer::new(MyGreeter);
-    Server::builder().add_service(greeter).serve(address.parse()?).await?;
+    Server::builder().add_service(greeter).serve(address).await?;
     Ok(())
 }
+// [end]
 
-async fn greet(address: &str) -> Result<(), Box<dyn std::error::Error>> {
+// [sample client]
+async fn greet(address: SocketAddr) -> Result<(), Box<dyn Error>> {
     // Over HTTP/2: let mut client = GreeterClient::connect(format!("http://{address}")).await?;
-    let mut client = GreeterClient::new(apus_tonic::Channel::connect(address.parse()?).await?);
+    let mut client = GreeterClient::new(apus_tonic::Channel::connect(address).await?);
     let response = client.say_hello(HelloRequest { name: "apus".into() }).await?;
     println!("{}", response.into_inner().message);
     Ok(())
 }
+// [end]
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+/// Runs the role that the first argument names, at the address of the second one.
+///
+/// # Errors
+///
+/// The address cannot be resolved or bound, or the call failed.
+pub async fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let address = arguments.get(1).map_or("127.0.0.1:50051", String::as_str);
+    let mut found =
+        tokio::net::lookup_host(address).await.map_err(|error| format!("{address}: {error}"))?;
+    let address = found.next().ok_or("the name has no address")?;
     match arguments.first().map(String::as_str) {
         Some("server") => serve(address).await,
         Some("client") => greet(address).await,
-        Some(other) => Err(format!("{other}: server, client, or nothing for both").into()),
-        None => tokio::select! {
+        Some("both") | None => tokio::select! {
             ended = serve(address) => ended,
             greeted = greet(address) => greeted,
         },
+        Some(other) => Err(format!("{other:?} is none of server, client, both").into()),
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
     }
 }

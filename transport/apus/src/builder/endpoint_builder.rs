@@ -194,7 +194,8 @@ impl<E> EndpointBuilder<E> {
 
     /// Sets the timeout of calls without a [deadline](crate::CallOptions::deadline): they then fail
     /// with [`FailureKind::DeadlineExceeded`](crate::FailureKind::DeadlineExceeded). The default is
-    /// 60 s; [`Duration::MAX`] disables it.
+    /// 60 s; [`Duration::MAX`] disables it. With [`Duration::ZERO`] such a call fails at once: it is
+    /// not executed, and nothing is sent.
     ///
     /// Calls to a peer that ends or becomes unreachable fail sooner: the limit is for servers that
     /// are alive and do not reply. It adds no cost to a call, and is not exact. A call fails up to

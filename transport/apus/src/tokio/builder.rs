@@ -5,10 +5,15 @@ use crate::builder::Ports;
 use crate::engine::runners::asynchronous;
 use crate::engine::shard::{DriverSetup, Shard};
 use crate::engine::shards::Runner;
+use crate::engine::waiting::readable;
 use crate::error::BindError;
 use apus_driver::Driver;
+use apus_process::Descriptor;
+use rustix::event::{EventfdFlags, eventfd};
 use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::runtime::Handle;
 
@@ -31,11 +36,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO and time enabled.
+    /// [`BindError`]: the address cannot be resolved or bound, the system refuses a resource, or the
+    /// caller is outside of a tokio runtime with IO and time enabled.
     pub async fn bind(address: impl ToSocketAddrs + Debug) -> Result<Self, BindError> {
         Self::builder().bind(address).await
     }
@@ -44,11 +46,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO and time enabled.
+    /// [`BindError`]: the socket cannot be opened, the system refuses a resource, or the caller is
+    /// outside of a tokio runtime with IO and time enabled.
     pub async fn client() -> Result<Self, BindError> {
         Self::builder().client().await
     }
@@ -61,16 +60,14 @@ impl EndpointBuilder {
     ///
     /// # Errors
     ///
-    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO and time enabled.
+    /// [`BindError`]: the address cannot be resolved or bound, the system refuses a resource, or the
+    /// caller is outside of a tokio runtime with IO and time enabled.
     pub async fn bind(self, address: impl ToSocketAddrs + Debug) -> Result<Endpoint, BindError> {
+        let runtime = runtime()?;
         let text = format!("{address:?}");
         let found = lookup_host(address).await.map(Iterator::collect);
         let opened = self.options.open_first(&text, found)?;
-        self.start(opened, Ports::Shared)
+        self.start(opened, Ports::Shared, runtime)
     }
 
     /// Opens a socket at a free port, on all addresses of the host (over raw IP: all addresses of
@@ -78,14 +75,12 @@ impl EndpointBuilder {
     ///
     /// # Errors
     ///
-    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO and time enabled.
+    /// [`BindError`]: the socket cannot be opened, the system refuses a resource, or the caller is
+    /// outside of a tokio runtime with IO and time enabled.
     pub async fn client(self) -> Result<Endpoint, BindError> {
+        let runtime = runtime()?;
         let opened = self.options.open_any()?;
-        self.serve(false).start(opened, Ports::Own)
+        self.serve(false).start(opened, Ports::Own, runtime)
     }
 
     /// Starts the endpoint on `driver` instead of a UDP or raw IP socket. The shared-memory path is
@@ -97,17 +92,19 @@ impl EndpointBuilder {
     /// # Errors
     ///
     /// [`BindError::Start`]: the system refuses a descriptor or a random seed.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO and time enabled.
+    /// [`BindError::Runtime`]: the caller is outside of a tokio runtime with IO and time enabled.
     pub async fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
+        let runtime = runtime()?;
         let opened = self.options.on_driver(driver)?;
-        self.start(opened, Ports::Own)
+        self.start(opened, Ports::Own, runtime)
     }
 
-    fn start(&self, opened: Vec<DriverSetup>, ports: Ports) -> Result<Endpoint, BindError> {
-        let runtime = Handle::current();
+    fn start(
+        &self,
+        opened: Vec<DriverSetup>,
+        ports: Ports,
+        runtime: Handle,
+    ) -> Result<Endpoint, BindError> {
         let run = move |shard: &Arc<Shard>, _| {
             // Callers are opened by any thread that calls.
             let _inside = runtime.enter();
@@ -115,5 +112,28 @@ impl EndpointBuilder {
         };
         let shards = self.options.start_with(opened, ports, run)?;
         Ok(Endpoint::new(shards, self.options.is_observable()))
+    }
+}
+
+/// Returns the caller's runtime.
+///
+/// # Errors
+///
+/// [`BindError::Runtime`]: there is none, or it has IO or time disabled.
+fn runtime() -> Result<Handle, BindError> {
+    let unusable = |reason: &str| BindError::Runtime { reason: reason.to_owned() };
+    let runtime =
+        Handle::try_current().map_err(|_| unusable("the caller is outside of a tokio runtime"))?;
+    let probe = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+        .map_err(|error| unusable(&format!("eventfd: {error}")))?;
+    // Rationale: tokio has no question for it; it panics, and prints that.
+    let serves = catch_unwind(AssertUnwindSafe(|| {
+        drop(tokio::time::sleep(Duration::ZERO));
+        readable(Descriptor::new(probe)).is_ok()
+    }));
+    match serves {
+        Ok(true) => Ok(runtime),
+        Ok(false) => Err(unusable("the runtime takes no descriptor")),
+        Err(_) => Err(unusable("the runtime has IO or time disabled: build it with `enable_all`")),
     }
 }

@@ -50,11 +50,25 @@ impl Request {
     /// Sends the response, which may be empty. Waits for room if a limit of the configuration is
     /// reached.
     ///
+    /// A response longer than `max_message` is rejected, and the client gets an error that states
+    /// this; use [`Request::reply_or_keep`] to send another response instead.
+    ///
     /// # Errors
     ///
     /// [`ReplyError`]: the client does not wait any more, the response is rejected, or the endpoint
     /// is closed.
     pub async fn reply(mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
+        self.reply_or_keep(payload).await
+    }
+
+    /// Sends the response as [`Request::reply`] does, and leaves the request with the caller: after
+    /// [`ReplyError::Rejected`], or if the future is dropped, it may be replied to again.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplyError`]: the client does not wait any more, the response is rejected, or the endpoint
+    /// is closed.
+    pub async fn reply_or_keep(&mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
         let mut payload = payload.into();
         let pending = &mut self.request.pending;
         stage(pending.rpc, Event::Reply, payload.len());

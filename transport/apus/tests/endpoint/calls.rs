@@ -1,8 +1,10 @@
 //! Calls and their completions, cancellation, deadlines, refusals.
 
-use crate::fixtures::patient;
+use crate::fixtures::{patient, patient_config};
 use crate::{assert_at_rest, bytes, echo_pair, pair};
-use apus::{Bytes, CallError, CallOptions, Execution, FailureKind, Payload, Refusal};
+use apus::{
+    Bytes, CallError, CallOptions, Endpoint, Execution, FailureKind, Payload, Refusal, ReplyError,
+};
 use std::time::Duration;
 
 /// Empty, one byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
@@ -78,7 +80,7 @@ fn available_messages_are_received_together() {
 #[test]
 fn an_endpoint_calls_and_serves_at_the_same_time() {
     let (a, b) = pair(&patient());
-    let echo = |endpoint: &apus::Endpoint| crate::echo(endpoint.clone());
+    let echo = |endpoint: &Endpoint| crate::echo(endpoint.clone());
     let servers = [echo(&a), echo(&b)];
     for i in 0..50 {
         assert_eq!(a.call(b.local_addr(), bytes(i, 500)).unwrap(), bytes(i, 500));
@@ -108,7 +110,7 @@ fn a_cancelled_call_has_no_completion_and_its_server_is_notified() {
     client.send(server.local_addr(), "go on", 2).unwrap();
     let next = server.recv_request().unwrap();
     let answered = request.reply("too late");
-    assert!(matches!(answered, Err(apus::ReplyError::ClientGone)), "{answered:?}");
+    assert!(matches!(answered, Err(ReplyError::ClientGone)), "{answered:?}");
     next.reply("done").unwrap();
     assert_eq!(client.recv_completion().unwrap().cookie, 2, "the first has no completion");
     assert!(client.try_recv_completion().unwrap().is_none());
@@ -136,6 +138,55 @@ fn a_request_that_is_dropped_fails_at_its_client() {
         assert_eq!(error.execution, Execution::Unknown);
     });
     assert_at_rest(&[&client, &server]);
+}
+
+/// A reply that is too long says so, to the server and to the client.
+#[test]
+fn a_reply_that_is_too_long_is_an_error_for_both() {
+    let small = patient_config().max_message(1_000).build().unwrap();
+    let (client, server) = pair(&patient().config(small));
+    let to = server.local_addr();
+    let refused = |client: &Endpoint| {
+        let error = client.recv_completion().unwrap().result.unwrap_err();
+        assert_eq!(error.kind, FailureKind::Refused(Refusal::ResponseTooLarge));
+        assert_eq!(error.execution, Execution::Executed);
+    };
+    let too_long = |result: Result<(), ReplyError>| {
+        let text = result.unwrap_err().to_string();
+        assert!(text.contains("1001 bytes") && text.contains("1000"), "{text}");
+    };
+    client.send(to, "too much", 0).unwrap();
+    too_long(server.recv_request().unwrap().reply(vec![0; 1_001]));
+    refused(&client);
+    client.send(to, "too much", 1).unwrap();
+    let request = server.recv_request().unwrap();
+    too_long(server.reply_many(&mut vec![(request, vec![0; 1_001].into())]));
+    refused(&client);
+    // The request may be answered with less.
+    client.send(to, "too much", 2).unwrap();
+    let mut request = server.recv_request().unwrap();
+    too_long(request.reply_or_keep(vec![0; 1_001]));
+    request.reply("less").unwrap();
+    assert_eq!(client.recv_completion().unwrap().result.unwrap(), "less");
+    assert_at_rest(&[&client, &server]);
+}
+
+/// Both lengths are stated if the client's limit is the smaller one.
+#[test]
+fn a_response_beyond_the_clients_limit_states_both_lengths() {
+    for local in [false, true] {
+        let server = patient().local(local).bind("127.0.0.1:0").unwrap();
+        let small = patient_config().max_message(1_000).build().unwrap();
+        let client = patient().local(local).config(small).client().unwrap();
+        for cookie in 0..4 {
+            // Over the network, and then through shared memory.
+            client.send(server.local_addr(), "x", cookie).unwrap();
+            server.recv_request().unwrap().reply(vec![0; 1_001]).unwrap();
+            let error = client.recv_completion().unwrap().result.unwrap_err();
+            assert_eq!(error.kind, FailureKind::ResponseTooLarge { length: 1_001, limit: 1_000 });
+            assert_eq!(error.execution, Execution::Executed);
+        }
+    }
 }
 
 #[test]
@@ -167,9 +218,9 @@ fn a_reply_out_of_range_is_refused_and_the_client_learns_it() {
         scope.spawn(|| {
             let long = vec![0_u8; 64 * 1024 * 1024 + 1];
             let refused = server.recv_request().unwrap().reply(long);
-            assert!(matches!(refused, Err(apus::ReplyError::Rejected(_))), "{refused:?}");
+            assert!(matches!(refused, Err(ReplyError::Rejected(_))), "{refused:?}");
         });
         let error = client.call(address, "please").unwrap_err();
-        assert!(error.to_string().contains("without a reply"), "{error}");
+        assert!(error.to_string().contains("longer than max_message"), "{error}");
     });
 }

@@ -1,12 +1,14 @@
 //! Calls and their completions, cancellation, deadlines, refusals.
 
-use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, patient, until};
+use crate::{
+    assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, patient, patient_config, until,
+};
 use apus::tokio::Endpoint;
 use apus::{
-    Bytes, CallError, CallOptions, Execution, FailureKind, MessageProgress, Payload, PollMode,
-    Refusal, UdpConfig,
+    Bytes, CallError, CallOptions, Execution, FailureKind, MessageProgress, OutgoingCall, Payload,
+    PollMode, Refusal, UdpConfig,
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Empty, one byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
 const SIZES: [usize; 9] = [0, 1, 2, 1415, 1416, 1417, 10_000, 100_000, 1_000_000];
@@ -130,6 +132,57 @@ fn a_request_that_is_dropped_fails_at_its_client() {
         assert_eq!(error.kind, FailureKind::Refused(Refusal::Abandoned));
         assert_eq!(error.execution, Execution::Unknown);
         assert_at_rest(&[&client, &server]).await;
+    });
+}
+
+/// RPC-8.
+#[test]
+fn a_call_whose_deadline_has_passed_is_not_sent() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&patient()).await;
+        let to = server.local_addr();
+        let now = Instant::now();
+        let late =
+            CallOptions::new().deadline(now.checked_sub(Duration::from_secs(1)).unwrap_or(now));
+        let mut many = vec![OutgoingCall { to, request: "late".into(), cookie: 7 }];
+        let failures = [
+            client.call_with(to, "late", late).await.unwrap_err(),
+            client
+                .call_with(to, "late", CallOptions::new().timeout(Duration::ZERO))
+                .await
+                .unwrap_err(),
+            client.send_with(to, "late", 7, late).await.unwrap_err(),
+            client.send_many(&mut many, late).await.unwrap_err(),
+        ];
+        for failure in failures {
+            let CallError::Failed(error) = failure else { panic!("{failure}") };
+            assert_eq!(error.kind, FailureKind::DeadlineExceeded);
+            assert_eq!(error.execution, Execution::NotExecuted);
+        }
+        client.send(to, "in time", 1).await.unwrap();
+        let request = server.recv_request().await.unwrap();
+        assert_eq!(request.payload(), "in time");
+        request.reply("").await.unwrap();
+        client.recv_completion().await.unwrap().result.unwrap();
+    });
+}
+
+#[test]
+fn a_reply_that_is_too_long_leaves_the_request() {
+    on_each_runtime(async || {
+        let small = patient_config().max_message(1_000).build().unwrap();
+        let (client, server) = pair(&patient().config(small)).await;
+        let to = server.local_addr();
+        client.send(to, "too much", 0).await.unwrap();
+        let mut request = server.recv_request().await.unwrap();
+        request.reply_or_keep(vec![0; 1_001]).await.unwrap_err();
+        request.reply("less").await.unwrap();
+        assert_eq!(client.recv_completion().await.unwrap().result.unwrap(), "less");
+        client.send(to, "too much", 0).await.unwrap();
+        server.recv_request().await.unwrap().reply(vec![0; 1_001]).await.unwrap_err();
+        let error = client.recv_completion().await.unwrap().result.unwrap_err();
+        assert_eq!(error.kind, FailureKind::Refused(Refusal::ResponseTooLarge));
+        assert_eq!(error.execution, Execution::Executed);
     });
 }
 

@@ -142,3 +142,36 @@ fn a_runtime_may_end_before_its_endpoint() {
     assert!(client.info().is_empty());
     drop(server);
 }
+
+/// A runtime that cannot run the endpoint is an error of the constructor.
+#[test]
+fn a_runtime_without_io_or_time_or_none_is_an_error() {
+    let without = |builder: &mut tokio::runtime::Builder| {
+        let runtime = builder.build().unwrap();
+        let opened = runtime.block_on(async {
+            [
+                Endpoint::client().await.err(),
+                Endpoint::bind("127.0.0.1:0").await.err(),
+                Endpoint::builder()
+                    .with_driver(Box::new(LoopbackNetwork::new().host()))
+                    .await
+                    .err(),
+            ]
+        });
+        for error in opened {
+            let text = error.expect("the endpoint cannot work").to_string();
+            assert!(text.contains("IO or time disabled"), "{text}");
+        }
+    };
+    without(&mut tokio::runtime::Builder::new_current_thread());
+    without(tokio::runtime::Builder::new_current_thread().enable_time());
+    without(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_io());
+
+    // Polled by hand: the future needs no runtime to fail.
+    let mut opening = std::pin::pin!(Endpoint::client());
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let std::task::Poll::Ready(Err(error)) = opening.as_mut().poll(&mut context) else {
+        panic!("there is no runtime to wait for")
+    };
+    assert!(error.to_string().contains("outside of a tokio runtime"), "{error}");
+}

@@ -18,14 +18,13 @@ impl Elsewhere {
         is_news
     }
 
-    /// Keeps the active messages that are among the first `limit` of the host in SRPT order, and
-    /// the first one in any case. Returns the number of active messages of the host.
-    pub(super) fn narrow(&self, active: &mut SmallVec<[Key; 8]>, limit: usize) -> usize {
+    /// Returns how many of the `active` messages here are among the first `limit` of the host in
+    /// SRPT order, one in any case, and the number of active messages of the host.
+    pub(super) fn narrow(&self, active: &[Key], limit: usize) -> (usize, usize) {
         let fits =
             active.iter().enumerate().take_while(|(rank, key)| self.rank(*rank, key) < limit);
-        let most = fits.count().max(1);
-        active.truncate(most);
-        (active.len() + self.0.len()).clamp(active.len(), limit.max(1))
+        let here = fits.count().max(1).min(active.len());
+        (here, (here + self.0.len()).clamp(here, limit.max(1)))
     }
 
     /// Returns the position on the host, in SRPT order, of the message with this position here.
@@ -51,9 +50,7 @@ mod tests {
         let narrowed = |elsewhere: &[u32], here: &[u32], limit| {
             let mut others = Elsewhere::default();
             others.set(elsewhere);
-            let mut active = keys(here);
-            let together = others.narrow(&mut active, limit);
-            (active.len(), together)
+            others.narrow(&keys(here), limit)
         };
         assert_eq!(narrowed(&[], &[10, 20, 30], 8), (3, 3));
         assert_eq!(narrowed(&[5, 15], &[10, 20, 30], 4), (2, 4));

@@ -8,11 +8,15 @@
 //!
 //! # Invariants
 //!
-//! - **INFLIGHT-1** `bytes` is the sum of the shares over all incoming messages, and `grantable`
-//!   the part of it that belongs to candidates.
+//! - **INFLIGHT-1** `bytes` is the sum of the shares over all incoming messages, and `through` the
+//!   part of it that does not belong to candidates.
 
+use super::by_host::ByHost;
+use crate::allowed::Allowed;
 use crate::config::Config;
+use crate::peer::HostId;
 use crate::rpc::InFlightShare;
+use smallvec::SmallVec;
 
 /// The bytes in flight, and their limits (GRANT-15).
 #[derive(Debug)]
@@ -24,15 +28,39 @@ pub(super) struct InFlight {
     round_trip: Option<u64>,
     /// The smaller of `wanted` and `max_incoming`.
     limit: u64,
-    bytes: u64,
-    grantable: u64,
+    bytes: ByHost,
+    /// Bytes of the messages that need no further GRANT. They are served before all others.
+    through: ByHost,
+}
+
+/// The bytes in flight of active messages up to one of them in SRPT order, by host.
+#[derive(Debug, Default)]
+pub(super) struct Upto(SmallVec<[(HostId, u64); 8]>);
+
+impl Upto {
+    /// Adds a message of `host`.
+    pub(super) fn add(&mut self, host: HostId, share: InFlightShare) {
+        let bytes = share.bytes.term();
+        match self.0.iter_mut().find(|(other, _)| *other == host) {
+            Some((_, sum)) => *sum += bytes,
+            None => self.0.push((host, bytes)),
+        }
+    }
+
+    /// The share of a message of `host` that was added has grown from `old` to `new`.
+    pub(super) fn grow(&mut self, host: HostId, old: InFlightShare, new: InFlightShare) {
+        if let Some((_, sum)) = self.0.iter_mut().find(|(other, _)| *other == host) {
+            *sum = (*sum + new.bytes.term()).saturating_sub(old.bytes.term());
+        }
+    }
 }
 
 impl InFlight {
     pub(super) fn new(config: &Config) -> Self {
         let wanted = if config.informs() { config.informed_incoming() } else { 0 };
         let round_trip = config.learns_one_level().then(|| wanted * 10 / ROUND_TRIP_TENTHS);
-        Self { wanted, round_trip, limit: wanted, bytes: 0, grantable: 0 }
+        let (bytes, through) = (ByHost::new(wanted), ByHost::new(wanted));
+        Self { wanted, round_trip, limit: wanted, bytes, through }
     }
 
     /// Unscheduled bytes leave `free` thousandths of the link. Returns whether limits follow from
@@ -47,6 +75,8 @@ impl InFlight {
     /// longer step would never fit.
     pub(super) fn set_max_incoming(&mut self, bytes: u64) {
         self.limit = self.wanted.min(bytes);
+        self.bytes.set_limit(self.limit);
+        self.through.set_limit(self.limit);
     }
 
     /// Whether senders are listened to.
@@ -76,39 +106,49 @@ impl InFlight {
         waiting.saturating_sub(self.step())
     }
 
-    /// The share of a message with `outstanding` granted and not received bytes, of which `waiting`
-    /// were at its sender: at most the limit, whatever the message announces (GRANT-16).
-    pub(super) fn share(&self, outstanding: u32, waiting: u32, grantable: bool) -> InFlightShare {
-        let bytes = outstanding.saturating_sub(self.excess(waiting)).min(self.limit());
-        InFlightShare { bytes, grantable }
+    /// The share of a message that holds `held` bytes, of which `waiting` were at its sender: at
+    /// most the limit (GRANT-16).
+    pub(super) fn share(&self, held: Allowed, waiting: Allowed, grantable: bool) -> InFlightShare {
+        let on_way = held.get().saturating_sub(self.excess(waiting.get()));
+        InFlightShare { bytes: Allowed::at_most(on_way, self.limit()), grantable }
     }
 
-    /// Replaces the share `old` of a message by `new`. Returns whether room was freed.
-    pub(super) fn change(&mut self, old: InFlightShare, new: InFlightShare) -> bool {
-        let grantable =
-            |share: InFlightShare| if share.grantable { u64::from(share.bytes) } else { 0 };
-        debug_assert!(
-            self.bytes >= u64::from(old.bytes) && self.grantable >= grantable(old),
-            "INFLIGHT-1"
-        );
-        self.bytes = self.bytes - u64::from(old.bytes) + u64::from(new.bytes);
-        self.grantable = self.grantable - grantable(old) + grantable(new);
+    /// Replaces the share `old` of a message of `host` by `new`. Returns whether room was freed.
+    pub(super) fn change(&mut self, host: HostId, old: InFlightShare, new: InFlightShare) -> bool {
+        if old == new {
+            return false;
+        }
+        let through =
+            |share: InFlightShare| if share.grantable { Allowed::NONE } else { share.bytes };
+        self.bytes.change(host, old.bytes, new.bytes);
+        self.through.change(host, through(old), through(new));
         new.bytes < old.bytes
     }
 
-    /// Bytes of the messages that need no further GRANT. They are served before all others.
-    pub(super) const fn granted_through(&self) -> u64 {
-        self.bytes - self.grantable
+    /// Makes `host` doubtful, or trusts it again (GRANT-21).
+    pub(super) fn doubt(&mut self, host: HostId, is_doubtful: bool) {
+        self.bytes.doubt(host, is_doubtful);
+        self.through.doubt(host, is_doubtful);
     }
 
-    /// Bytes that a message may be granted if it and the messages before it have `upto` bytes in
-    /// flight.
+    /// Bytes that a message of `host` may be granted if it and the active messages before it are
+    /// `upto`. Messages that need no GRANT count in addition. The bytes of a doubtful host count up
+    /// to half of the limit for others (GRANT-21).
     ///
     /// A message that is shorter than all others so gets its first GRANT although the others have
     /// all they may have: half of the limit is left for this. It overtakes them by its priority.
-    pub(super) fn room(&self, upto: u64) -> u32 {
-        let most = self.limit + self.limit / 2;
-        let room = self.limit.saturating_sub(upto).min(most.saturating_sub(self.bytes));
+    pub(super) fn room(&self, host: HostId, upto: &Upto) -> u32 {
+        let active = |(other, bytes): &(HostId, u64)| {
+            let through = self.through.of(*other);
+            if *other == host {
+                *bytes
+            } else {
+                self.through.counts(*other, through + bytes) - self.through.counts(*other, through)
+            }
+        };
+        let upto = self.through.for_host(host) + upto.0.iter().map(active).sum::<u64>();
+        let most = (self.limit + self.limit / 2).saturating_sub(self.bytes.for_host(host));
+        let room = self.limit.saturating_sub(upto).min(most);
         u32::try_from(room).unwrap_or(u32::MAX)
     }
 }
@@ -128,7 +168,14 @@ pub(super) const STEPS: u64 = 6;
 
 #[cfg(test)]
 mod tests {
+    use super::super::by_host::tests::{bytes, hosts};
     use super::*;
+
+    fn upto(messages: &[(HostId, InFlightShare)]) -> Upto {
+        let mut upto = Upto::default();
+        messages.iter().for_each(|(host, share)| upto.add(*host, *share));
+        upto
+    }
 
     fn in_flight() -> InFlight {
         InFlight::new(&Config::builder().informed_incoming(18_000).build().unwrap())
@@ -138,26 +185,48 @@ mod tests {
     fn what_waits_at_a_sender_beyond_a_step_is_not_counted() {
         let in_flight = in_flight();
         assert_eq!(in_flight.step(), 3_000);
-        let bytes = |waiting| in_flight.share(12_000, waiting, true).bytes;
-        assert_eq!([0, 3_000, 4_000, 15_000, u32::MAX].map(bytes), [12_000, 12_000, 11_000, 0, 0]);
-        assert_eq!(in_flight.share(1_000_000, 0, false).bytes, 18_000, "GRANT-16");
+        let share = |held, waiting| in_flight.share(bytes(held), bytes(waiting), true).bytes.get();
+        let of_12_000 = |waiting| share(12_000, waiting);
+        let waiting = [0, 3_000, 4_000, 15_000, u32::MAX];
+        assert_eq!(waiting.map(of_12_000), [12_000, 12_000, 11_000, 0, 0]);
+        assert_eq!(share(1_000_000, 0), 18_000, "GRANT-16");
     }
 
     /// GRANT-15.
     #[test]
     fn the_limit_holds_for_a_message_and_those_before_it_and_half_more_for_all() {
+        let [host] = hosts();
         let mut in_flight = in_flight();
         let none = InFlightShare::default();
-        let long = in_flight.share(18_000, 0, true);
-        assert!(!in_flight.change(none, long));
-        assert_eq!(in_flight.room(18_000), 0, "it has all it may have");
-        assert_eq!(in_flight.room(0), 9_000, "a shorter one has the half");
-        let ending = in_flight.share(5_000, 0, false);
-        in_flight.change(none, ending);
-        assert_eq!(in_flight.granted_through(), 5_000);
-        assert_eq!(in_flight.room(5_000), 4_000);
-        assert!(in_flight.change(ending, none) && in_flight.change(long, none));
-        assert_eq!((in_flight.bytes, in_flight.grantable), (0, 0));
+        let long = in_flight.share(bytes(18_000), Allowed::NONE, true);
+        assert!(!in_flight.change(host, none, long));
+        assert_eq!(in_flight.room(host, &upto(&[(host, long)])), 0, "it has all it may have");
+        assert_eq!(in_flight.room(host, &upto(&[])), 9_000, "a shorter one has the half");
+        let ending = in_flight.share(bytes(5_000), Allowed::NONE, false);
+        in_flight.change(host, none, ending);
+        assert_eq!(in_flight.room(host, &upto(&[])), 4_000);
+        assert!(in_flight.change(host, ending, none) && in_flight.change(host, long, none));
+        assert_eq!((in_flight.bytes.all(), in_flight.through.all()), (0, 0));
+    }
+
+    /// GRANT-21.
+    #[test]
+    fn the_bytes_of_a_doubtful_host_leave_half_of_the_limit_to_others() {
+        let [one, other] = hosts();
+        let mut in_flight = in_flight();
+        let none = InFlightShare::default();
+        let granted = in_flight.share(bytes(18_000), Allowed::NONE, false);
+        let active = in_flight.share(bytes(18_000), Allowed::NONE, true);
+        for share in [granted, active] {
+            in_flight.change(one, none, share);
+        }
+        assert_eq!(in_flight.room(other, &upto(&[(one, active)])), 0);
+        in_flight.doubt(one, true);
+        assert_eq!(in_flight.room(one, &upto(&[(one, active)])), 0);
+        assert_eq!(in_flight.room(other, &upto(&[(one, active)])), 9_000);
+        let own = in_flight.share(bytes(4_000), Allowed::NONE, true);
+        in_flight.change(other, none, own);
+        assert_eq!(in_flight.room(other, &upto(&[(one, active), (other, own)])), 5_000);
     }
 
     /// Found by the swarm: a sixth of such a limit never fitted into `max_incoming`, so no message
@@ -166,7 +235,9 @@ mod tests {
     fn the_limit_is_no_more_than_max_incoming() {
         let mut in_flight = in_flight();
         in_flight.set_max_incoming(2_000);
-        assert_eq!((in_flight.limit(), in_flight.step(), in_flight.room(0)), (2_000, 334, 2_000));
+        let [host] = hosts();
+        assert_eq!((in_flight.limit(), in_flight.step()), (2_000, 334));
+        assert_eq!(in_flight.room(host, &upto(&[])), 2_000);
         in_flight.set_max_incoming(1_000_000);
         assert_eq!((in_flight.limit(), in_flight.step()), (18_000, 3_000));
     }

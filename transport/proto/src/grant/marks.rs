@@ -13,6 +13,7 @@
 //!   most that a sender may have.
 
 use super::in_flight::STEPS;
+use crate::allowed::Allowed;
 use crate::config::Config;
 use crate::message::MessageIn;
 use crate::peer::PeerId;
@@ -127,14 +128,14 @@ impl Marks {
 
     /// Replaces the bytes in flight of a message of `peer`, `old`, by `new`. Returns whether room
     /// was freed.
-    pub(super) fn change(&mut self, peer: PeerId, old: u32, new: u32) -> bool {
+    pub(super) fn change(&mut self, peer: PeerId, old: Allowed, new: Allowed) -> bool {
         if old == new || !self.is_on() {
             return false;
         }
         let Some(entry) = self.senders.entry(peer) else { return false };
         let sender = entry.or_default();
-        debug_assert!(sender.on_way >= u64::from(old), "MARKS-1");
-        sender.on_way = sender.on_way - u64::from(old) + u64::from(new);
+        debug_assert!(sender.on_way >= old.term(), "MARKS-1");
+        sender.on_way = sender.on_way - old.term() + new.term();
         new < old && sender.limit.is_some()
     }
 
@@ -152,13 +153,17 @@ impl Marks {
 
     /// The bytes in flight of a message: granted and not received, without those that wait at its
     /// sender.
-    pub(super) fn on_way(&self, message: &MessageIn, waiting: Option<u32>) -> u32 {
-        if self.is_on() { message.outstanding().saturating_sub(waiting.unwrap_or(0)) } else { 0 }
+    pub(super) fn on_way(&self, message: &MessageIn, waiting: Option<Allowed>) -> Allowed {
+        let held = message.held();
+        let waiting = waiting.map_or(0, Allowed::get);
+        let bound = if self.is_on() { held.get() } else { 0 };
+        Allowed::at_most(held.get().saturating_sub(waiting), bound)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::by_host::tests::bytes;
     use super::*;
     use slotmap::SlotMap;
 
@@ -181,8 +186,8 @@ mod tests {
     #[test]
     fn a_limit_follows_the_marked_share() {
         let (mut marks, peer) = limits();
-        marks.change(peer, 0, 1_500);
-        marks.change(peer, 1_500, 0);
+        marks.change(peer, bytes(0), bytes(1_500));
+        marks.change(peer, bytes(1_500), bytes(0));
         assert_eq!(arrive(&mut marks, peer, 100, false), None, "no limit without marks");
         assert_eq!(arrive(&mut marks, peer, 1, true), Some(9_000));
         assert_eq!(arrive(&mut marks, peer, 4, true), Some(9_000), "once a window");
@@ -211,11 +216,11 @@ mod tests {
     #[test]
     fn what_is_on_the_way_takes_room() {
         let (mut marks, peer) = limits();
-        assert!(!marks.change(peer, 0, 6_000), "less room");
+        assert!(!marks.change(peer, bytes(0), bytes(6_000)), "less room");
         assert_eq!(arrive(&mut marks, peer, 1, true), Some(3_000));
-        assert!(!marks.change(peer, 0, 6_000));
+        assert!(!marks.change(peer, bytes(0), bytes(6_000)));
         assert_eq!(marks.room(peer), Some(0));
-        assert!(marks.change(peer, 6_000, 1_000), "more room");
+        assert!(marks.change(peer, bytes(6_000), bytes(1_000)), "more room");
         assert_eq!(marks.room(peer), Some(2_000));
     }
 
@@ -223,7 +228,7 @@ mod tests {
     fn without_the_setting_nothing_is_kept() {
         let mut marks = Marks::new(&Config::default());
         let peer = SlotMap::with_key().insert(());
-        marks.change(peer, 0, 6_000);
+        marks.change(peer, bytes(0), bytes(6_000));
         assert!(
             !marks.arrived(peer, 1_500, true)
                 && marks.room(peer).is_none()

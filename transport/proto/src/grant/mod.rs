@@ -2,7 +2,7 @@
 //!
 //! The receiver schedules: a message longer than its unscheduled bytes continues only as far as
 //! GRANTs allow. At any time a few messages are *active*: the shortest remaining ones, spread over
-//! peers ([`candidates`]). Each active message may have a window of granted bytes in flight
+//! hosts ([`candidates`]). Each active message may have a window of granted bytes in flight
 //! ([`window`]), all messages together at most `max_incoming` ([`backlog`]), and the oldest message
 //! receives a small share, so that the longest do not starve ([`oldest`]). If senders report how
 //! many granted bytes wait with them, the other bytes in flight are limited further
@@ -16,21 +16,25 @@
 //!
 //! - **GRANTER-1** (GRANT-12) A message is among the candidates exactly if it is not fully granted,
 //!   is not silent and does not wait for room ([`parked`]).
-//! - **GRANTER-2** The backlog is the sum of the outstanding bytes of all messages that ever needed
-//!   a GRANT, except silent ones.
-//! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`.
-//! - **GRANTER-4** A message in `content` is due no GRANT as long as no data arrives for it and the
-//!   same number of messages is active: what it may be granted depends on nothing else (GRANT-4).
+//! - **GRANTER-2** The backlog is the sum of the bytes that all messages hold that ever needed a
+//!   GRANT, except silent ones: bytes in flight, as far as they were allowed
+//!   ([`MessageIn::held`](crate::message::MessageIn::held)).
+//! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`; what a
+//!   doubtful host holds beyond half of it does not count for other hosts ([`by_host`]).
+//! - **GRANTER-4** A message in `content` is due no GRANT as long as no data arrives for it and its
+//!   window is the same: what it may be granted depends on nothing else (GRANT-4).
 //! - **GRANTER-5** (CAP-20) While messages wait for room, one message is assured of its room,
 //!   unless memory has not enough for that. Those that wait take turns, by age.
 //!
-//! GRANT-10: a message whose sender has fallen silent gives its slot and its share of
-//! `max_incoming` back until data arrives again. Chosen by us, because the kernel lets eight dead
-//! senders hold all grants until they time out.
+//! GRANT-10: a message whose sender has fallen silent, or lets it make no progress, gives its slot
+//! and its share of `max_incoming` back until data arrives again. Chosen by us, because the kernel
+//! lets eight dead senders hold all grants until they time out.
 
 mod backlog;
+mod by_host;
 mod candidates;
 mod credit;
+mod doubts;
 mod elsewhere;
 mod in_flight;
 mod marks;
@@ -38,17 +42,20 @@ mod oldest;
 mod parked;
 mod window;
 
+use crate::allowed::Allowed;
 use crate::budget::ReceiveRoom;
 use crate::config::Config;
 use crate::limits::{INCOMING_MICROS, MIN_INCOMING};
 use crate::metrics::Scheduling;
-use crate::rpc::{GrantEntry, InFlightShare, Rpc, RpcKey, Rpcs};
-use crate::time::USEC;
+use crate::peer::HostId;
+use crate::rpc::{GrantEntry, InFlightShare, Rpc, RpcKey, Rpcs, Tables};
+use crate::time::{Instant, USEC};
 use apus_wire::Waiting;
 use backlog::Backlog;
 use candidates::{Candidates, Key};
+use doubts::Doubts;
 use elsewhere::Elsewhere;
-use in_flight::InFlight;
+use in_flight::{InFlight, Upto};
 use marks::Marks;
 use oldest::OldestShare;
 use parked::Parked;
@@ -62,6 +69,7 @@ pub(crate) struct Granter {
     backlog: Backlog,
     in_flight: InFlight,
     marks: Marks,
+    doubts: Doubts,
     oldest: OldestShare,
     window: Window,
     max_active: usize,
@@ -79,11 +87,13 @@ pub(crate) struct Granter {
     touched: Vec<RpcKey>,
     /// Whether anything has changed since the last run.
     dirty: bool,
-    /// Active messages that had all they want when [`Granter::content_among`] messages were active:
-    /// most packets concern one message, and the others need not be checked (GRANTER-4).
-    content: SmallVec<[RpcKey; 8]>,
-    content_among: usize,
+    /// Active messages that had all they want, with the number of parts that `max_incoming` was
+    /// divided into for them: most packets concern one message, and the others need not be checked
+    /// (GRANTER-4).
+    content: SmallVec<[(RpcKey, usize); 8]>,
     parked: Parked,
+    /// The present time, during a run.
+    now: Instant,
 }
 
 /// Granted bytes may fill the socket's buffer up to one part in this number. Chosen by us: a
@@ -138,6 +148,7 @@ impl Granter {
             backlog: Backlog::new(config.max_incoming()),
             in_flight: InFlight::new(config),
             marks: Marks::new(config),
+            doubts: Doubts::default(),
             follows_link: config.max_incoming() == 0,
             link_bytes: 0,
             buffer_share: u64::MAX,
@@ -149,8 +160,8 @@ impl Granter {
             touched: Vec::new(),
             dirty: false,
             content: SmallVec::new(),
-            content_among: 0,
             parked: Parked::default(),
+            now: Instant::ZERO,
         };
         granter.set_max_incoming(config.max_incoming());
         granter
@@ -197,25 +208,34 @@ impl Granter {
     }
 
     /// Handles `bytes` new bytes of `rpc`'s incoming message, or the message's first packet;
-    /// `waiting` is the backlog that its sender reports.
+    /// `waiting` is the backlog that its sender reports. `progress` is the present time if the
+    /// message has made progress.
     pub(crate) fn data_arrived(
         &mut self,
-        rpcs: &mut Rpcs,
+        tables: &mut Tables,
         rpc: RpcKey,
         bytes: u32,
         waiting: Waiting,
+        progress: Option<Instant>,
     ) {
-        let entry = &mut rpcs[rpc];
+        let entry = &mut tables.rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
         if self.in_flight.is_on() {
-            entry.grant.at_sender = waiting.bytes();
+            let waiting = waiting.bytes();
+            entry.grant.at_sender = waiting.map(|bytes| Allowed::at_most(bytes, message.extent()));
         }
         // Whether unscheduled bytes were enough (HM `homa_grant.c` `homa_grant_init_rpc`, GRANT-1).
         let unscheduled = !entry.grant.scheduled && message.granted() == message.extent();
         if unscheduled && entry.grant.at_sender.is_none() {
             return;
         }
-        entry.grant.silent = false;
+        entry.grant.host = tables.peers.host_id(entry.peer);
+        if let Some(now) = progress {
+            entry.grant.silent = false;
+            if self.doubts.trusts_again(entry.grant.host, now) {
+                self.set_doubt(entry.grant.host, false);
+            }
+        }
         if !unscheduled {
             entry.grant.scheduled = true;
             self.oldest.data_arrived(bytes);
@@ -242,27 +262,43 @@ impl Granter {
         }
     }
 
-    /// The sender of `rpc`'s incoming message has fallen silent.
+    /// The host of a message with this state has not sent what it was granted. What it holds counts
+    /// for less until `until` (GRANT-21).
+    pub(crate) fn doubt(&mut self, entry: &GrantEntry, until: Instant) {
+        if entry.scheduled && self.doubts.doubt(entry.host, until) {
+            self.set_doubt(entry.host, true);
+        }
+    }
+
+    fn set_doubt(&mut self, host: HostId, is_doubtful: bool) {
+        self.backlog.doubt(host, is_doubtful);
+        self.in_flight.doubt(host, is_doubtful);
+        self.dirty = true;
+    }
+
+    /// The sender of `rpc`'s incoming message has fallen silent, or the message makes no progress.
     pub(crate) fn silence(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
-        rpcs[rpc].grant.silent = true;
-        self.refresh(rpcs, rpc);
+        if !std::mem::replace(&mut rpcs[rpc].grant.silent, true) {
+            self.refresh(rpcs, rpc);
+        }
     }
 
     /// The incoming message of `rpc` is complete, or the RPC has been removed (GRANT-11).
     pub(crate) fn forget(&mut self, rpc: RpcKey, entry: &mut Rpc) {
-        let GrantEntry { key, counted, on_way, in_flight, parked, .. } =
+        let GrantEntry { key, host, counted, on_way, in_flight, parked, .. } =
             std::mem::take(&mut entry.grant);
-        self.dirty |= self.in_flight.change(in_flight, InFlightShare::default());
-        self.dirty |= self.marks.change(entry.peer, on_way, 0);
+        self.dirty |= self.in_flight.change(host, in_flight, InFlightShare::default());
+        self.dirty |= self.marks.change(entry.peer, on_way, Allowed::NONE);
         if parked {
             self.parked.remove(entry.birth, rpc);
         }
         if let Some(missing) = key {
-            self.candidates.remove(entry.peer, Key { missing, birth: entry.birth, rpc });
+            let key = Key { missing, birth: entry.birth, rpc };
+            self.candidates.change(host, entry.peer, Some(key), None);
             self.dirty = true;
         }
-        if counted > 0 {
-            self.backlog.change(counted, 0);
+        if counted > Allowed::NONE {
+            self.backlog.change(host, counted, Allowed::NONE);
             self.dirty = true;
         }
     }
@@ -276,12 +312,14 @@ impl Granter {
     /// raised already.
     pub(crate) fn run(
         &mut self,
+        now: Instant,
         rpcs: &mut Rpcs,
         room: &mut ReceiveRoom<'_>,
         metrics: &mut Scheduling,
         mut send: impl FnMut(Decision),
     ) {
         metrics.grant_checks += 1;
+        self.now = now;
         if room.take_freed() {
             self.parked.retry_all();
         }
@@ -296,7 +334,7 @@ impl Granter {
                 self.refresh(rpcs, *rpc);
             }
         }
-        self.content.retain(|rpc| !touched.contains(rpc));
+        self.content.retain(|(rpc, _)| !touched.contains(rpc));
         touched.clear();
         self.touched = touched;
         let mut granted: SmallVec<[RpcKey; 8]> = SmallVec::new();
@@ -320,35 +358,32 @@ impl Granter {
         granted: &mut SmallVec<[RpcKey; 8]>,
         send: &mut impl FnMut(Decision),
     ) {
-        let mut active = self.candidates.select(self.max_active);
-        let together = self.elsewhere.narrow(&mut active, self.max_active);
+        let (active, together) = self.active();
         self.active_here.clear();
         self.active_here.extend(active.iter().map(|key| key.missing));
-        let terms = self.window.terms(together);
-        if let Some(decision) = self.grant_oldest(rpcs, room, terms.window, granted, metrics) {
+        let usual = self.window.terms(together);
+        if let Some(decision) = self.grant_oldest(rpcs, room, usual.window, granted, metrics) {
             granted.push(decision.rpc);
             send(decision);
         }
-        if together != self.content_among {
-            self.content.clear();
-        }
-        let mut content: SmallVec<[RpcKey; 8]> = SmallVec::new();
+        let shares = self.shares(rpcs, &active, together);
+        let mut content: SmallVec<[(RpcKey, usize); 8]> = SmallVec::new();
         let mut without_room: SmallVec<[RpcKey; 8]> = SmallVec::new();
         // Bytes in flight of this message and those before it.
-        let mut upto = self.in_flight.granted_through();
-        for (rank, key) in active.iter().enumerate() {
-            let before = upto;
-            upto += u64::from(rpcs[key.rpc].grant.in_flight.bytes);
+        let mut upto = Upto::default();
+        for (rank, (key, among)) in active.iter().zip(shares).enumerate() {
+            let GrantEntry { host, in_flight: before, .. } = rpcs[key.rpc].grant;
+            upto.add(host, before);
             if granted.contains(&key.rpc) {
                 continue;
             }
-            if self.content.contains(&key.rpc) {
-                content.push(key.rpc);
+            if self.content.contains(&(key.rpc, among)) {
+                content.push((key.rpc, among));
                 continue;
             }
-            let terms = self.terms_of(&rpcs[key.rpc], terms);
-            match self.grant(rpcs, room, key.rpc, terms, upto, metrics) {
-                Granted::Content => content.push(key.rpc),
+            let terms = self.terms_of(&rpcs[key.rpc], self.window.terms(among));
+            match self.grant(rpcs, room, key.rpc, terms, &upto, metrics) {
+                Granted::Content => content.push((key.rpc, among)),
                 Granted::HeldBack => {}
                 Granted::NoRoom => without_room.push(key.rpc),
                 Granted::Upto(offset) => {
@@ -356,12 +391,11 @@ impl Granter {
                     let rank = self.elsewhere.rank(rank, key).min(together - 1);
                     let level = Level::Scheduled { rank, active: together };
                     send(Decision { rpc: key.rpc, offset, level });
-                    // Its growth.
-                    upto = before + u64::from(rpcs[key.rpc].grant.in_flight.bytes);
+                    upto.grow(host, before, rpcs[key.rpc].grant.in_flight);
                 }
             }
         }
-        (self.content, self.content_among) = (content, together);
+        self.content = content;
         let is_news = !without_room.is_empty() || self.parked.has_more();
         for rpc in without_room {
             self.park(rpcs, rpc);
@@ -369,6 +403,38 @@ impl Granter {
         if is_news {
             self.assure_one(rpcs, room, metrics);
         }
+    }
+
+    /// The active messages in SRPT order, and the number of active messages of the host.
+    fn active(&self) -> (SmallVec<[Key; 8]>, usize) {
+        let mut active = self.candidates.select(self.max_active);
+        let (here, together) = self.elsewhere.narrow(&active, self.max_active);
+        if here < active.len() {
+            // Again, because each host keeps its first message (GRANT-3).
+            active = self.candidates.select(here);
+        }
+        (active, together)
+    }
+
+    /// The number of messages that `max_incoming` is divided among, for each of the `active` ones
+    /// (GRANT-4): all `together`, or, if those are fewer, as many as if each host had as many
+    /// messages as the one of this message.
+    fn shares(&self, rpcs: &Rpcs, active: &[Key], together: usize) -> SmallVec<[usize; 8]> {
+        let host = |key: &Key| rpcs[key.rpc].grant.host;
+        let mut of_hosts: SmallVec<[(HostId, usize); 8]> = SmallVec::new();
+        for key in active {
+            match of_hosts.iter_mut().find(|(other, _)| *other == host(key)) {
+                Some((_, messages)) => *messages += 1,
+                None => of_hosts.push((host(key), 1)),
+            }
+        }
+        let hosts = of_hosts.len() + (together - active.len());
+        let share = |key: &Key| {
+            let of_host = of_hosts.iter().find(|(other, _)| *other == host(key));
+            let parts = of_host.map_or(together + 1, |(_, messages)| (hosts + 1) * messages);
+            together.min(parts - 1)
+        };
+        active.iter().map(share).collect()
     }
 
     /// `rpc`'s message waits for room in the receive budget.
@@ -437,18 +503,23 @@ impl Granter {
         let (Some(waiting), Some(message)) = (entry.grant.at_sender, &entry.incoming) else {
             return usual;
         };
-        let excess = self.in_flight.excess(waiting).min(message.outstanding());
+        let excess = self.in_flight.excess(waiting.get()).min(message.outstanding());
         let window = self.in_flight.limit().saturating_sub(excess);
         Terms { window, step: self.in_flight.step() }
     }
 
-    fn backlog_room(&self) -> u32 {
-        self.backlog.room(self.window.longest_step().max(self.in_flight.step()))
+    fn backlog_room(&self, host: HostId) -> u32 {
+        self.backlog.room(host, self.window.longest_step().max(self.in_flight.step()))
     }
 
     /// Bytes granted and not received.
     pub(crate) const fn backlog(&self) -> u64 {
         self.backlog.bytes()
+    }
+
+    /// Bytes granted and not received, as other transports of the host count them.
+    pub(crate) const fn published_backlog(&self) -> u64 {
+        self.backlog.published()
     }
 
     /// Raises the limit of an active message, if that is worth a GRANT.
@@ -458,18 +529,19 @@ impl Granter {
         room: &mut ReceiveRoom<'_>,
         rpc: RpcKey,
         terms: Terms,
-        upto: u64,
+        upto: &Upto,
         metrics: &mut Scheduling,
     ) -> Granted {
-        let (peer, informed) = (rpcs[rpc].peer, rpcs[rpc].grant.at_sender.is_some());
+        let (peer, GrantEntry { host, at_sender, .. }) = (rpcs[rpc].peer, rpcs[rpc].grant);
         let Some(message) = rpcs[rpc].incoming.as_mut() else { return Granted::Content };
         // A step of more than the limit would never fit.
         let step = terms.step.min(self.marks.limit(peer).unwrap_or(u32::MAX));
         let terms = Terms { step, ..terms };
         let Some(wanted) = Window::increase(message, terms) else { return Granted::Content };
-        let in_flight = if informed { self.in_flight.room(upto) } else { u32::MAX };
+        let informed = at_sender.is_some();
+        let in_flight = if informed { self.in_flight.room(host, upto) } else { u32::MAX };
         let marked = self.marks.room(peer).unwrap_or(u32::MAX);
-        let step = wanted.min(self.backlog_room()).min(in_flight).min(marked);
+        let step = wanted.min(self.backlog_room(host)).min(in_flight).min(marked);
         if step < wanted && !Window::is_worthwhile(message, terms, step) {
             metrics.needy_grants += 1;
             return Granted::HeldBack;
@@ -482,7 +554,7 @@ impl Granter {
             room.is_waited_for(peer, message, base + step);
             return Granted::NoRoom;
         }
-        message.grant(base + fits);
+        message.grant(base + fits, self.now);
         metrics.granted_bytes += u64::from(fits);
         self.refresh(rpcs, rpc);
         Granted::Upto(base + fits)
@@ -498,17 +570,17 @@ impl Granter {
         metrics: &mut Scheduling,
     ) -> Option<Decision> {
         let rpc = self.candidates.oldest().filter(|rpc| !granted.contains(rpc))?;
-        let peer = rpcs[rpc].peer;
+        let (peer, host) = (rpcs[rpc].peer, rpcs[rpc].grant.host);
         let message = rpcs[rpc].incoming.as_mut()?;
         let marked = self.marks.room(peer).unwrap_or(u32::MAX);
-        let step = self.oldest.due(message, window)?.min(self.backlog_room()).min(marked);
+        let step = self.oldest.due(message, window)?.min(self.backlog_room(host)).min(marked);
         let base = Window::base(message);
         let step = step.min(room.beyond(peer, message, base));
         let offset = base + step;
         if step == 0 || !room.reserve_for_grant(peer, message, offset) {
             return None;
         }
-        message.grant(offset);
+        message.grant(offset, self.now);
         self.oldest.granted(step);
         metrics.granted_bytes += u64::from(step);
         metrics.fifo_grant_bytes += u64::from(step);
@@ -520,10 +592,11 @@ impl Granter {
     fn refresh(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
         let entry = &mut rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
+        let host = entry.grant.host;
         let live = entry.grant.scheduled && !entry.grant.silent;
-        let outstanding = message.outstanding();
-        let counted = if live { outstanding } else { 0 };
-        self.backlog.change(entry.grant.counted, counted);
+        let held = message.held();
+        let counted = if live { held } else { Allowed::NONE };
+        self.backlog.change(host, entry.grant.counted, counted);
         self.dirty |= counted < entry.grant.counted;
         entry.grant.counted = counted;
 
@@ -532,24 +605,20 @@ impl Granter {
         self.dirty |= key.is_some() != entry.grant.key.is_some();
         let share = match entry.grant.at_sender {
             Some(waiting) if !entry.grant.silent => {
-                self.in_flight.share(outstanding, waiting, key.is_some())
+                self.in_flight.share(held, waiting, key.is_some())
             }
             _ => InFlightShare::default(),
         };
-        self.dirty |= self.in_flight.change(entry.grant.in_flight, share);
+        self.dirty |= self.in_flight.change(host, entry.grant.in_flight, share);
         entry.grant.in_flight = share;
-        let on_way = if live { self.marks.on_way(message, entry.grant.at_sender) } else { 0 };
+        let on_way =
+            if live { self.marks.on_way(message, entry.grant.at_sender) } else { Allowed::NONE };
         self.dirty |= self.marks.change(entry.peer, entry.grant.on_way, on_way);
         entry.grant.on_way = on_way;
         if key != entry.grant.key {
             let (peer, birth) = (entry.peer, entry.birth);
             let named = |missing| Key { missing, birth, rpc };
-            match (entry.grant.key.map(named), key.map(named)) {
-                (Some(old), Some(new)) => self.candidates.replace(peer, old, new),
-                (Some(old), None) => self.candidates.remove(peer, old),
-                (None, Some(new)) => self.candidates.insert(peer, new),
-                (None, None) => {}
-            }
+            self.candidates.change(host, peer, entry.grant.key.map(named), key.map(named));
             entry.grant.key = key;
         }
     }

@@ -84,6 +84,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Instant;
 
     fn window(fixed: u64) -> Window {
         Window::new(&Config::builder().window(fixed).max_incoming(90_000).build().unwrap())
@@ -115,10 +116,10 @@ mod tests {
         assert_eq!(Window::increase(&message, terms), None, "9,000 are less than the increment");
         message.insert(9_000, &[0; 1_000]);
         assert_eq!(Window::increase(&message, terms), Some(10_000));
-        message.grant(95_000);
+        message.grant(95_000, Instant::ZERO);
         message.insert(10_000, &[0; 61_000]);
         assert_eq!(Window::increase(&message, terms), Some(5_000), "the end of the message");
-        message.grant(100_000);
+        message.grant(100_000, Instant::ZERO);
         assert_eq!(Window::increase(&message, terms), None);
     }
 

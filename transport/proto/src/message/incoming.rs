@@ -28,10 +28,14 @@
 //!   retained. Only the retained bytes depend on `kept`.
 //! - **INCOMING-7** (CAP-13) Memory is allocated for bytes that are reserved or have arrived, and
 //!   at most a quarter more.
+//! - **INCOMING-8** (BAD-11) `allowed` is at most the unscheduled window plus the bytes granted by
+//!   this endpoint, whatever the sender announces; or the received bytes plus the last GRANT, if
+//!   more have arrived.
 
 use super::Reservation;
+use crate::allowed::Allowed;
 use crate::extent::extent;
-use crate::limits::{BYTES_PER_GAP, FREE_GAPS, MAX_GAPS, RESERVE_AT_ONCE};
+use crate::limits::{BYTES_PER_GAP, FREE_GAPS, MAX_GAPS, PROGRESS_BYTES, RESERVE_AT_ONCE};
 use crate::quota::Progress;
 use crate::time::Instant;
 use bytes::Bytes;
@@ -44,12 +48,16 @@ use std::ops::Range;
 pub(crate) struct MessageIn {
     /// Total payload bytes, from the first DATA packet. Constant afterwards (RPC-17).
     length: u32,
-    /// Payload bytes that its sender announced to send without grants. Constant.
+    /// Payload bytes that its sender announced to send without grants, as far as they were allowed.
+    /// Constant.
     unscheduled: u32,
     /// Distinct positions that have arrived.
     received: u32,
     /// Offset just past the last byte that the sender may transmit, unscheduled bytes included.
     granted: u32,
+    /// Number of bytes that this endpoint has allowed its sender: announced ones as far as the
+    /// unscheduled window allows, and granted ones.
+    allowed: u32,
     /// Offset of the first gap: all bytes before it have arrived.
     prefix: u32,
     /// Number of leading bytes that are retained, at most `length`.
@@ -62,6 +70,9 @@ pub(crate) struct MessageIn {
     reservation: Reservation,
     /// How fast it arrives.
     progress: Progress,
+    /// Since when its sender's use of granted bytes is measured: the bytes that had arrived then, and
+    /// those that it held.
+    usage: (Instant, u32, Allowed),
     /// Whether it has returned the room for missing bytes, and has made no progress since.
     stalled: bool,
     /// Payload of the longest packet that has arrived, in bytes.
@@ -104,20 +115,29 @@ impl MessageIn {
             received: 0,
             // The packet of an empty message needs no GRANT.
             granted: if length == 0 { extent(0) } else { unscheduled },
+            allowed: unscheduled,
             prefix: 0,
             kept: length,
             content: Vec::new(),
             islands: BTreeMap::new(),
             reservation: Reservation::NONE,
             progress: Progress::starting(Instant::ZERO),
+            usage: (Instant::ZERO, 0, Allowed::NONE),
             stalled: false,
             longest_packet: 0,
         }
     }
 
+    /// Of the bytes that its sender has announced, only `announced` were allowed.
+    pub(crate) fn allowing(self, announced: Allowed) -> Self {
+        let unscheduled = self.unscheduled.min(announced.get());
+        Self { unscheduled, allowed: unscheduled, ..self }
+    }
+
     /// Sets the initial room, at `now`.
     pub(crate) fn with_room(self, reservation: Reservation, now: Instant) -> Self {
-        Self { reservation, progress: Progress::starting(now), ..self }
+        let usage = (now, 0, self.held());
+        Self { reservation, progress: Progress::starting(now), usage, ..self }
     }
 
     /// Retains only the first `bytes` bytes. Called before the first byte has arrived.
@@ -142,7 +162,7 @@ impl MessageIn {
         extent(self.length)
     }
 
-    /// Bytes that the sender transmits without grants.
+    /// Bytes that the sender transmits without grants, as far as they were allowed.
     pub(crate) const fn unscheduled(&self) -> u32 {
         self.unscheduled
     }
@@ -170,6 +190,12 @@ impl MessageIn {
         self.granted.saturating_sub(self.received)
     }
 
+    /// Bytes in flight as far as this endpoint has allowed them, which count for other messages:
+    /// [`MessageIn::outstanding`] may be any number that its sender has invented.
+    pub(crate) const fn held(&self) -> Allowed {
+        Allowed::at_most(self.outstanding(), self.allowed.saturating_sub(self.received))
+    }
+
     /// Whether all bytes have arrived.
     pub(crate) const fn is_complete(&self) -> bool {
         self.received == self.extent()
@@ -185,11 +211,14 @@ impl MessageIn {
         self.reservation = reservation;
     }
 
-    /// Records that bytes arrived at `now`: enough of them are progress.
-    pub(crate) const fn note_progress(&mut self, now: Instant) {
-        if self.progress.note(now, self.received) {
-            self.stalled = false;
+    /// Records that bytes arrived at `now`. Returns whether that is progress: they are enough, or
+    /// all that its sender may transmit.
+    pub(crate) const fn note_progress(&mut self, now: Instant) -> bool {
+        let is_progress = self.progress.note(now, self.received) || self.outstanding() == 0;
+        if is_progress {
+            self.note_waiting(now);
         }
+        is_progress
     }
 
     /// Records that its sender had nothing to send until `now`, because it waits for grants.
@@ -210,6 +239,17 @@ impl MessageIn {
         self.stalled
     }
 
+    /// Whether less than half of the bytes that it held `interval` nanoseconds ago, or earlier, have
+    /// arrived until `now`. Each interval is judged once.
+    pub(crate) fn is_slow(&mut self, now: Instant, interval: u64) -> bool {
+        let (since, received, held) = self.usage;
+        if now.since(since) < interval {
+            return false;
+        }
+        self.usage = (now, self.received, self.held());
+        held.get() >= 2 * PROGRESS_BYTES && self.received - received < held.get() / 2
+    }
+
     /// When it last made progress.
     pub(crate) const fn progressed(&self) -> Instant {
         self.progress.at()
@@ -220,9 +260,21 @@ impl MessageIn {
         self.longest_packet
     }
 
-    /// Raises the limit up to which the sender may transmit (INCOMING-3, INCOMING-4).
-    pub(crate) fn grant(&mut self, offset: u32) {
-        self.granted = self.granted.max(offset.min(self.extent()));
+    /// Raises the limit up to which the sender may transmit (INCOMING-3, INCOMING-4), at `now`. If
+    /// it had nothing to transmit, it has made no progress since then only.
+    pub(crate) fn grant(&mut self, offset: u32, now: Instant) {
+        let begins = self.outstanding() == 0;
+        let before = self.granted;
+        self.granted = before.max(offset.min(self.extent()));
+        // INCOMING-8
+        let more = self.granted - before;
+        if more > 0 {
+            self.allowed = self.allowed.max(self.received).saturating_add(more);
+        }
+        if begins {
+            self.note_waiting(now);
+            self.usage = (now, self.received, self.held());
+        }
     }
 
     /// Inserts the new bytes of a packet that lies inside the message (CODEC-2, RPC-15).
@@ -399,6 +451,61 @@ mod tests {
         message.gaps(limit).map(|gap| (gap.start, gap.end)).collect()
     }
 
+    /// BAD-11, INCOMING-8.
+    #[test]
+    fn a_message_holds_what_it_was_allowed_whatever_it_announces() {
+        let window = Allowed::at_most(60_000, 60_000);
+        let invented = MessageIn::new(64_000_000, 63_999_999).allowing(window);
+        assert_eq!((invented.outstanding(), invented.held().get()), (63_999_999, 60_000));
+        assert_eq!(invented.unscheduled(), 60_000, "in the cutoffs of all peers");
+        let mut message = MessageIn::new(300_000, 100_000).allowing(window);
+        message.insert(0, &[0; 70_000]);
+        assert_eq!((message.outstanding(), message.held().get()), (30_000, 0));
+        message.grant(150_000, Instant::ZERO);
+        assert_eq!(message.held().get(), 50_000, "the GRANT");
+        message.insert(70_000, &[0; 80_000]);
+        assert_eq!(message.held().get(), 0);
+        let mut honest = MessageIn::new(300_000, 50_000).allowing(window);
+        honest.grant(90_000, Instant::ZERO);
+        honest.insert(0, &[0; 10_000]);
+        assert_eq!((honest.outstanding(), honest.held().get()), (80_000, 80_000));
+    }
+
+    /// GRANT-10, CAP-8: single bytes are no progress, nor is the time before a GRANT.
+    #[test]
+    fn progress_is_many_bytes_or_all_that_may_be_sent() {
+        let at = Instant::from_nanos;
+        let mut message = MessageIn::new(100_000, 1);
+        message.insert(0, &[0; 1]);
+        assert!(message.note_progress(at(1)), "its sender may send no more");
+        message.grant(50_000, at(5));
+        assert_eq!(message.progressed(), at(5));
+        for byte in 1..1_000 {
+            message.insert(byte, &[0]);
+            assert!(!message.note_progress(at(6)));
+        }
+        message.insert(1_000, &[0]);
+        assert!(message.note_progress(at(7)) && message.progressed() == at(7));
+    }
+
+    /// GRANT-21.
+    #[test]
+    fn a_sender_that_uses_less_than_half_of_its_grants_is_slow() {
+        let at = Instant::from_nanos;
+        let mut message = MessageIn::new(100_000, 1);
+        message.insert(0, &[0; 1]);
+        message.grant(10_001, at(5));
+        assert!(!message.is_slow(at(104), 100), "too early");
+        message.insert(1, &[0; 4_999]);
+        assert!(message.is_slow(at(105), 100));
+        assert!(!message.is_slow(at(204), 100), "once");
+        message.insert(5_000, &[0; 2_501]);
+        assert!(!message.is_slow(at(205), 100), "half of the rest");
+        message.insert(7_501, &[0; 1_000]);
+        assert!(message.is_slow(at(305), 100));
+        assert!(!message.is_slow(at(405), 100), "it holds hardly anything");
+    }
+
     #[test]
     fn packets_in_order_are_one_prefix() {
         let mut message = message(5);
@@ -429,7 +536,7 @@ mod tests {
             assert_eq!(message.insert(0, b""), Inserted::Duplicate);
             assert_eq!((message.missing(), message.outstanding()), (0, 0));
             assert_eq!(message.gaps(message.granted()).count(), 0);
-            message.grant(u32::MAX);
+            message.grant(u32::MAX, Instant::ZERO);
             assert_eq!((message.length(), message.granted()), (0, 1));
             assert_eq!(message.into_bytes(), "");
         }
@@ -472,11 +579,11 @@ mod tests {
         let mut message = MessageIn::new(100, 1000);
         assert_eq!(message.granted(), 100);
         let mut message2 = MessageIn::new(100, 10);
-        message2.grant(50);
-        message2.grant(20);
+        message2.grant(50, Instant::ZERO);
+        message2.grant(20, Instant::ZERO);
         assert_eq!(message2.granted(), 50);
-        message2.grant(1000);
-        message.grant(0);
+        message2.grant(1000, Instant::ZERO);
+        message.grant(0, Instant::ZERO);
         assert_eq!((message2.granted(), message.granted()), (100, 100));
     }
 

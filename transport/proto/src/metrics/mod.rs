@@ -138,6 +138,9 @@ counters! {
         /// Stalled requests that were given up because others needed the room of their received
         /// bytes.
         stalled_requests_given_up,
+        /// Calls that failed because their responses stalled and others needed the room of their
+        /// received bytes.
+        stalled_responses_given_up,
         /// Responses that made no progress and were given up because others needed their room.
         responses_given_up,
         /// Responses that were dropped because their host had as many as a host may have.

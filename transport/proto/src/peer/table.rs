@@ -221,6 +221,11 @@ impl Peers {
         &mut self.hosts[self.slots[id].host]
     }
 
+    /// The name of the host of a peer.
+    pub(crate) fn host_id(&self, id: PeerId) -> HostId {
+        self.slots[id].host
+    }
+
     /// A peer and its host.
     #[inline]
     pub(crate) fn with_host(&mut self, id: PeerId) -> (&mut Peer, &mut Host) {

@@ -2,17 +2,22 @@
 //!
 //! Each struct belongs to one module, which is the only one that reads or writes its fields.
 
+use crate::allowed::Allowed;
+use crate::peer::HostId;
+
 /// The granter's state of one incoming message (`grant`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GrantEntry {
     /// Missing bytes in its key among the candidates; `None` if it is not one.
     pub(crate) key: Option<u32>,
-    /// Outstanding bytes as they are counted in the backlog.
-    pub(crate) counted: u32,
+    /// The host of its sender; set before it counts.
+    pub(crate) host: HostId,
+    /// The bytes that it holds, as they are counted in the backlog.
+    pub(crate) counted: Allowed,
     /// Its bytes in flight in the count of its sender, if marks of switches are used.
-    pub(crate) on_way: u32,
+    pub(crate) on_way: Allowed,
     /// Bytes waiting at its sender, according to its newest packet; `None` if not reported.
-    pub(crate) at_sender: Option<u32>,
+    pub(crate) at_sender: Option<Allowed>,
     /// Its counted bytes in flight, if its sender reports its backlog.
     pub(crate) in_flight: InFlightShare,
     /// Whether it has needed a grant: only then it counts (HM `homa_grant.c`
@@ -20,7 +25,7 @@ pub(crate) struct GrantEntry {
     pub(crate) scheduled: bool,
     /// Whether data has arrived since the last run.
     pub(crate) touched: bool,
-    /// Whether its sender is silent.
+    /// Whether its sender is silent, or it makes no progress.
     pub(crate) silent: bool,
     /// Whether it waits for room in the receive budget.
     pub(crate) parked: bool,
@@ -40,7 +45,7 @@ pub(crate) struct SilencePlace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InFlightShare {
     /// Bytes in flight.
-    pub(crate) bytes: u32,
+    pub(crate) bytes: Allowed,
     /// Whether the message needs further GRANTs.
     pub(crate) grantable: bool,
 }

@@ -172,12 +172,13 @@ fn admit_confirmed(
     session: u64,
 ) -> Result<(), DropReason> {
     let DataPacket { data, payload, .. } = *packet;
-    let mut room = room_for(protocol, inbound, peer, packet);
+    let beginning = Beginning::of(&protocol.config, data, payload.len());
+    let mut room = room_for(protocol, inbound, peer, beginning);
     // A response of its host that makes no progress makes room.
     if room == Err(DropReason::HostResponses)
         && end_stalled_response(protocol, inbound, output, peer)
     {
-        room = room_for(protocol, inbound, peer, packet);
+        room = room_for(protocol, inbound, peer, beginning);
     }
     let room = match room {
         Ok(room) => room,
@@ -200,21 +201,20 @@ fn admit_confirmed(
         return Ok(());
     }
     let server = Server::incoming(session, data.response_limit.bytes());
-    let message = inbound.message_in(protocol.now, data, room);
+    let message = inbound.message_in(protocol.now, data, beginning.announced, room);
     let rpc = create_server(protocol, output, peer, header, server, selected, Some(message));
     add_data(protocol, inbound, output, rpc, packet)
 }
 
-/// Reserves the room for a request of `peer`, or returns the limit that it exceeds. Without buffers
+/// Reserves the room for a request of `peer` that begins so, or returns the limit that it exceeds. Without buffers
 /// the packet is dropped and the client waits, because the shortage is temporary; the other limits
 /// are refusals.
 fn room_for(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
     peer: PeerId,
-    packet: &DataPacket<'_>,
+    beginning: Beginning,
 ) -> Result<Reservation, DropReason> {
-    let DataPacket { data, payload, .. } = *packet;
     if protocol.tables.rpcs.count(Role::Server) as u64 >= protocol.config.max_server_rpcs() {
         return Err(DropReason::TooManyRpcs);
     }
@@ -230,12 +230,12 @@ fn room_for(
         return Err(DropReason::Overloaded);
     }
     let (budget, peers) = (&mut inbound.budget.receive, &mut protocol.tables.peers);
-    budget
-        .begin(protocol.now, &protocol.config, peers, peer, Beginning::of(data, payload.len()))
-        .map_err(|lack| match lack {
+    budget.begin(protocol.now, &protocol.config, peers, peer, beginning).map_err(
+        |lack| match lack {
             Lack::Memory | Lack::Peer => DropReason::NoBuffers,
             Lack::Host => DropReason::HostBytes,
-        })
+        },
+    )
 }
 
 /// Creates the RPC of a request. If the request is complete, its client's silence is not watched.

@@ -55,7 +55,7 @@ pub(super) fn add_data(
         }
     }
     let inserted = message.insert(data.offset, payload);
-    message.note_progress(protocol.now);
+    let progress = message.note_progress(protocol.now).then_some(protocol.now);
     protocol.tables.hear(protocol.now, peer, rpc);
     let recovery = &mut output.observation.metrics.recovery;
     match inserted {
@@ -72,7 +72,7 @@ pub(super) fn add_data(
                 bytes,
                 packet.is_marked,
             );
-            inbound.granter.data_arrived(&mut protocol.tables.rpcs, rpc, bytes, data.waiting);
+            inbound.granter.data_arrived(&mut protocol.tables, rpc, bytes, data.waiting, progress);
             finish_if_complete(protocol, inbound, output, rpc);
             Ok(())
         }

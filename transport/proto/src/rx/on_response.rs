@@ -42,24 +42,15 @@ pub(super) fn on_response(
         let length = u64::from(data.message_length);
         if length > protocol.config.max_message() {
             begin_response(protocol, inbound, output, peer, rpc, data.retransmit);
-            let length = data.message_length;
-            fail_and_disown(
-                protocol,
-                inbound,
-                output,
-                rpc,
-                FailureKind::ResponseTooLarge { length },
-            );
+            let (length, limit) = (data.message_length, protocol.config.max_message());
+            let too_large = FailureKind::ResponseTooLarge { length, limit };
+            fail_and_disown(protocol, inbound, output, rpc, too_large);
             return Err(DropReason::TooLarge);
         }
         let (budget, peers) = (&mut inbound.budget.receive, &mut protocol.tables.peers);
-        let Ok(room) = budget.begin(
-            protocol.now,
-            &protocol.config,
-            peers,
-            peer,
-            Beginning::of(data, payload.len()),
-        ) else {
+        let config = &protocol.config;
+        let beginning = Beginning::of(config, data, payload.len());
+        let Ok(room) = budget.begin(protocol.now, config, peers, peer, beginning) else {
             // The server is alive; it is asked again when there may be room.
             protocol.tables.hear(protocol.now, peer, rpc);
             protocol.tables.rpcs[rpc].step(RpcStep::NoRoom);
@@ -70,7 +61,8 @@ pub(super) fn on_response(
             complete_client(protocol, inbound, output, rpc, response);
             return Ok(());
         }
-        protocol.tables.rpcs[rpc].incoming = Some(inbound.message_in(protocol.now, data, room));
+        let message = inbound.message_in(protocol.now, data, beginning.announced, room);
+        protocol.tables.rpcs[rpc].incoming = Some(message);
     }
     add_data(protocol, inbound, output, rpc, packet)
 }

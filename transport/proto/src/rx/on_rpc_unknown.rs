@@ -37,8 +37,8 @@ pub(super) fn on_rpc_unknown(
         }
         Side::Client(_) if flags.contains(Flags::REFUSED) => {
             let refusal = Refusal::from_wire(header.sequence);
-            let before = refusal.is_before_execution();
-            refused(protocol, inbound, output, rpc, FailureKind::Refused(refusal), before, flags);
+            let (kind, stated) = (FailureKind::Refused(refusal), Execution::stated_by(refusal));
+            refused(protocol, inbound, output, rpc, kind, stated, flags);
             Ok(())
         }
         Side::Client(client) if flags.contains(Flags::FINISHED) => {
@@ -52,7 +52,8 @@ pub(super) fn on_rpc_unknown(
         }
         Side::Client(_) if is_empty_request(entry) && !header.states(Features::EMPTY_MESSAGES) => {
             // WIRE-32: the server has dropped the request, and would drop it again forever.
-            refused(protocol, inbound, output, rpc, FailureKind::PeerTooOld, true, flags);
+            let (kind, stated) = (FailureKind::PeerTooOld, Execution::NotExecuted);
+            refused(protocol, inbound, output, rpc, kind, stated, flags);
             Ok(())
         }
         Side::Client(_) => {
@@ -76,7 +77,7 @@ fn is_empty_request(entry: &Rpc) -> bool {
     entry.outgoing.as_ref().is_some_and(|request| request.length() == 0)
 }
 
-/// Fails a call that the server does not serve; `before` states that it decides before execution.
+/// Fails a call that the server does not serve; `stated` is the execution that its reason implies.
 /// The server's statement covers its present life only: a call is certainly not executed if it was
 /// never confirmed, or if the session it is bound to states so.
 fn refused(
@@ -85,14 +86,19 @@ fn refused(
     output: &mut Output,
     rpc: RpcKey,
     kind: FailureKind,
-    before: bool,
+    stated: Execution,
     flags: Flags,
 ) {
     let can_tell = protocol.tables.rpcs[rpc].client().is_some_and(|client| {
-        let same_life = client.binding == Binding::None || flags.contains(Flags::SESSION);
+        let is_bound = client.binding != Binding::None;
+        let same_life = match stated {
+            // Without a session nothing was executed.
+            Execution::NotExecuted => !is_bound || flags.contains(Flags::SESSION),
+            Execution::Executed | Execution::Unknown => is_bound && flags.contains(Flags::SESSION),
+        };
         same_life && !client.binding.is_moved()
     });
-    let outcome = if can_tell && before { Execution::NotExecuted } else { Execution::Unknown };
+    let outcome = if can_tell { stated } else { Execution::Unknown };
     fail_client_with(protocol, inbound, output, rpc, RpcError { kind, execution: outcome });
 }
 

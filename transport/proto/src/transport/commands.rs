@@ -127,19 +127,28 @@ impl Transport {
     /// [`CommandError::UnknownRpc`] if the RPC has ended, [`CommandError::WrongState`] if `rpc` is
     /// a call or was replied to.
     pub fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
+        self.abandon_for(now, rpc, Refusal::Abandoned)
+    }
+
+    /// Drops the request of an [`crate::Event::Request`] as [`Transport::abandon`] does; the call
+    /// fails at the client for the reason `why`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transport::abandon`].
+    pub fn abandon_for(
+        &mut self,
+        now: Instant,
+        rpc: RpcKey,
+        why: Refusal,
+    ) -> Result<(), CommandError> {
         self.advance(now);
         let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         // Only a request that the application has can be abandoned.
         if !entry.permits(RpcStep::Reply) {
             return Err(CommandError::WrongState);
         }
-        refuse_live(
-            &mut self.protocol,
-            &mut self.inbound,
-            &mut self.output,
-            rpc,
-            Refusal::Abandoned,
-        );
+        refuse_live(&mut self.protocol, &mut self.inbound, &mut self.output, rpc, why);
         Ok(())
     }
 

@@ -53,7 +53,7 @@ impl SenderInfo {
         self.credit += u64::from(credit);
         self.credit_used += u64::from(outstanding);
         if let Some(waiting) = rpc.grant.at_sender {
-            *self.reported_backlog.get_or_insert(0) += u64::from(waiting);
+            *self.reported_backlog.get_or_insert(0) += waiting.term();
         }
     }
 

@@ -82,6 +82,7 @@ impl<'a> Filler<'a> {
             budget: &mut inbound.budget.receive,
         };
         inbound.granter.run(
+            protocol.now,
             &mut protocol.tables.rpcs,
             &mut room,
             &mut output.observation.metrics.scheduling,

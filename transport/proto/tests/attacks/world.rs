@@ -1,12 +1,13 @@
-//! A server, and clients that are honest or not, on a network without losses.
+//! A server, and clients that are honest or not, on a network without losses; more servers, if a
+//! client is attacked.
 //!
 //! An attacker is a real endpoint, so that its first contact is valid; its packets are changed in
-//! flight: anything that a client can do which controls itself.
+//! flight: anything that an endpoint can do which controls itself.
 
 use apus_proto::{Call, Config, Datagram, Event, FailureKind, Instant, Transport};
 use apus_wire::{
-    Body, Data, Dialect, Features, Flags, Header, HeaderBuffer, Kind, Packet, Role, SenderId,
-    UdpFields,
+    Body, Data, Dialect, Features, Flags, Header, HeaderBuffer, Kind, Packet, Resend, Role,
+    SenderId, UdpFields,
 };
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,9 +22,34 @@ const LATENCY: Duration = Duration::from_micros(10);
 pub(crate) enum Conduct {
     #[default]
     Honest,
-    /// Sends its request up to this offset, and then one more byte in each `trickle`. It answers
+    /// Sends its message up to this offset, and then one more byte in each `trickle`. It answers
     /// every RESEND with BUSY.
     Stalls { upto: u32, trickle: Duration },
+    /// Announces that it sends `announced` bytes of its message without a GRANT, sends up to `upto`
+    /// of them, and then gives a sign of life in each `every`. It answers every RESEND with BUSY.
+    Holds { announced: u32, upto: u32, sign: Sign, every: Duration },
+}
+
+/// A sign of life of an endpoint that sends no more of its message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sign {
+    Busy,
+    Resend,
+    /// The next bytes of the message, this many.
+    Bytes(u16),
+    /// The last byte once more.
+    Again,
+}
+
+impl Conduct {
+    /// The offset that its messages are sent up to, its sign of life, and the time between two.
+    fn stall(self) -> Option<(u32, Sign, Duration)> {
+        match self {
+            Self::Honest => None,
+            Self::Stalls { upto, trickle } => Some((upto, Sign::Bytes(1), trickle)),
+            Self::Holds { upto, sign, every, .. } => Some((upto, sign, every)),
+        }
+    }
 }
 
 /// An endpoint with its application.
@@ -31,9 +57,13 @@ pub(crate) struct End {
     pub(crate) transport: Transport,
     address: SocketAddr,
     conduct: Conduct,
+    /// Length of the responses of a server.
+    response: Option<usize>,
     /// The header of its last DATA packet with a session, and the next offset of a trickle.
     claim: Option<(Header, Data)>,
     next_trickle: Option<Instant>,
+    /// The receiver of the stalled message.
+    victim: Option<SocketAddr>,
     next_timeout: Option<Instant>,
     /// Number of responses.
     pub(crate) served: u32,
@@ -79,25 +109,39 @@ impl World {
             most_bytes: 0,
             replies: true,
         };
-        world.add(config, SocketAddr::from(([10, 0, 0, 1], 1)), Conduct::Honest);
+        world.add(config, SocketAddr::from(([10, 0, 0, 1], 1)), Conduct::Honest, Some(4));
         world
+    }
+
+    /// Adds a server at a host, with responses of this length.
+    pub(crate) fn server(&mut self, host: u8, conduct: Conduct, response: usize) -> usize {
+        let address = SocketAddr::from(([10, 0, 2, host], 1));
+        self.add(Config::default(), address, conduct, Some(response))
     }
 
     /// Adds a client at a host and port. Its limits are no concern of the tests.
     pub(crate) fn client(&mut self, host: u8, port: u16, conduct: Conduct) -> usize {
         let config = Config::builder().max_message(self.config.max_message()).build().unwrap();
-        self.add(config, SocketAddr::from(([10, 0, 1, host], port)), conduct)
+        self.add(config, SocketAddr::from(([10, 0, 1, host], port)), conduct, None)
     }
 
-    fn add(&mut self, config: Config, address: SocketAddr, conduct: Conduct) -> usize {
+    fn add(
+        &mut self,
+        config: Config,
+        address: SocketAddr,
+        conduct: Conduct,
+        response: Option<usize>,
+    ) -> usize {
         let number = self.ends.len();
         let transport = Transport::new(config, address.port(), 1 + number as u128);
         self.ends.push(End {
             transport,
             address,
             conduct,
+            response,
             claim: None,
             next_trickle: None,
+            victim: None,
             next_timeout: None,
             served: 0,
             failed: Vec::new(),
@@ -108,7 +152,24 @@ impl World {
 
     /// Calls the server with a request of `length` bytes.
     pub(crate) fn call(&mut self, client: usize, length: usize) {
-        let to = self.ends[SERVER].address;
+        self.call_to(client, SERVER, length);
+    }
+
+    /// Calls `server` with a request of `length` bytes, and returns the time until the response.
+    pub(crate) fn time_of(&mut self, client: usize, server: usize, length: usize) -> Duration {
+        let (began, before) = (self.now, self.ends[client].served);
+        self.call_to(client, server, length);
+        while self.ends[client].served == before {
+            self.run(LATENCY);
+            let took = self.now - began;
+            assert!(took < Duration::from_secs(10), "{:?}", self.ends[client].failed);
+        }
+        self.now - began
+    }
+
+    /// Calls `server` with a request of `length` bytes.
+    pub(crate) fn call_to(&mut self, client: usize, server: usize, length: usize) {
+        let to = self.ends[server].address;
         let payload = Bytes::from(vec![7; length]).into();
         let call = Call { to, payload, cookie: 0, deadline: None, idempotent: false };
         self.ends[client].transport.call(self.now, call).expect("there is room for a call");
@@ -166,11 +227,9 @@ impl World {
 
     fn deliver(&mut self, from: SocketAddr, to: usize, bytes: &[u8]) {
         let end = &mut self.ends[to];
-        if matches!(end.conduct, Conduct::Stalls { .. })
-            && Header::peek_kind(bytes) == Some(Kind::Resend)
-        {
+        if end.conduct.stall().is_some() && Header::peek_kind(bytes) == Some(Kind::Resend) {
             if let Some((header, _)) = end.claim {
-                self.send(to, from, &busy(header));
+                self.send(to, from, &control(header, Body::Busy));
             }
             return;
         }
@@ -181,16 +240,17 @@ impl World {
     /// Takes everything that an endpoint has to give.
     fn settle(&mut self, number: usize) {
         loop {
-            let (now, replies) = (self.now, self.replies && number == SERVER);
             let end = &mut self.ends[number];
+            let (now, response) = (self.now, end.response.filter(|_| self.replies));
             let mut idle = true;
             while let Some(event) = end.transport.poll_event() {
                 idle = false;
                 match event {
                     Event::Request { rpc, payload, .. } => {
                         end.transport.payload_consumed(payload.len());
-                        if replies {
-                            end.transport.reply(now, rpc, "pong".into()).expect("a short reply");
+                        if let Some(length) = response {
+                            let response = Bytes::from(vec![8; length]);
+                            end.transport.reply(now, rpc, response.into()).expect("a reply");
                         }
                     }
                     Event::Response { payload, .. } => {
@@ -212,7 +272,7 @@ impl World {
                 }
             }
             for (to, bytes) in packets {
-                if self.may_leave(number, &bytes) {
+                if let Some(bytes) = self.leaves(number, to, bytes) {
                     self.send(number, to, &bytes);
                 }
             }
@@ -240,36 +300,62 @@ impl World {
         }
     }
 
-    /// Whether a packet of this endpoint leaves it.
-    fn may_leave(&mut self, number: usize, bytes: &[u8]) -> bool {
+    /// The packet that leaves an endpoint in place of this one, if any does.
+    fn leaves(&mut self, number: usize, to: SocketAddr, bytes: Vec<u8>) -> Option<Vec<u8>> {
         let end = &mut self.ends[number];
-        let Conduct::Stalls { upto, trickle } = end.conduct else { return true };
-        let packet = Packet::parse(self.config.profile(), bytes).expect("it is our own");
-        let Body::Data(data, payload) = packet.body else { return true };
+        let Some((upto, _, every)) = end.conduct.stall() else { return Some(bytes) };
+        let packet = Packet::parse(self.config.profile(), &bytes).expect("it is our own");
+        let Body::Data(data, payload) = packet.body else { return Some(bytes) };
         let has_session = packet.header.udp().is_some_and(|f| f.flags.contains(Flags::SESSION));
-        if data.offset + payload.len() as u32 > upto && data.offset > 0 {
-            if has_session && end.claim.is_none() {
-                end.claim = Some((packet.header, Data { offset: upto, ..data }));
-                end.next_trickle = Some(self.now + trickle);
+        let is_claim = has_session && end.claim.is_none();
+        if let Conduct::Holds { announced, .. } = end.conduct {
+            if data.offset > 0 {
+                return None;
             }
-            return false;
+            let data = Data { incoming: announced, ..data };
+            let payload = &payload[..payload.len().min(upto as usize)];
+            if is_claim {
+                end.claim = Some((packet.header, Data { offset: payload.len() as u32, ..data }));
+                (end.next_trickle, end.victim) = (Some(self.now + every), Some(to));
+            }
+            let body = Body::Data(data, payload);
+            return Some([&emit(&Packet { header: packet.header, body }), payload].concat());
         }
-        true
+        if data.offset + payload.len() as u32 > upto && data.offset > 0 {
+            if is_claim {
+                end.claim = Some((packet.header, Data { offset: upto, ..data }));
+                (end.next_trickle, end.victim) = (Some(self.now + every), Some(to));
+            }
+            return None;
+        }
+        Some(bytes)
     }
 
-    /// Sends another byte of a stalled request.
+    /// Gives a sign of life of a stalled message.
     fn trickle(&mut self, number: usize) {
-        let Conduct::Stalls { trickle, .. } = self.ends[number].conduct else { return };
-        let (now, to) = (self.now, self.ends[SERVER].address);
+        let Some((_, sign, every)) = self.ends[number].conduct.stall() else { return };
+        let now = self.now;
         let end = &mut self.ends[number];
-        let Some((header, data)) = &mut end.claim else { return };
-        if end.next_trickle.is_some_and(|at| at <= now) {
-            end.next_trickle = Some(now + trickle);
-            let body = Body::Data(Data { ack: None, ..*data }, &[7]);
-            let packet = [emit(&Packet { header: *header, body }), vec![7]].concat();
-            data.offset += 1;
-            self.send(number, to, &packet);
+        let (Some((header, data)), Some(to)) = (&mut end.claim, end.victim) else { return };
+        if !end.next_trickle.is_some_and(|at| at <= now) {
+            return;
         }
+        end.next_trickle = Some(now + every);
+        let packet = match sign {
+            Sign::Busy => control(*header, Body::Busy),
+            Sign::Resend => control(*header, Body::Resend(Resend::everything(7))),
+            Sign::Bytes(_) | Sign::Again => {
+                let bytes = if let Sign::Bytes(bytes) = sign { bytes } else { 1 };
+                let payload = vec![7; bytes.into()];
+                let again = if let Sign::Again = sign { 1 } else { 0 };
+                let piece = Data { ack: None, offset: data.offset - again, ..*data };
+                let body = Body::Data(piece, &payload);
+                let packet = [emit(&Packet { header: *header, body }), payload.clone()].concat();
+                data.offset = piece.offset + u32::from(bytes);
+                packet
+            }
+        };
+        self.send(number, to, &packet);
     }
 
     fn send(&mut self, from: usize, to: SocketAddr, bytes: &[u8]) {
@@ -280,11 +366,10 @@ impl World {
     }
 }
 
-/// BUSY about the request of a DATA packet.
-fn busy(data: Header) -> Vec<u8> {
-    let id = SenderId::new(data.sender_id.client_id(), Role::Client);
-    let header = Header::new(Kind::Busy, data.sport, data.dport, id, data.dialect);
-    emit(&Packet { header, body: Body::Busy })
+/// A control packet about the message of a DATA packet, from the same sender.
+fn control(data: Header, body: Body<'_>) -> Vec<u8> {
+    let header = Header::new(body.kind(), data.sport, data.dport, data.sender_id, data.dialect);
+    emit(&Packet { header, body })
 }
 
 /// The header of a packet.

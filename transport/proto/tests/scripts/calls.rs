@@ -341,6 +341,35 @@ fn a_call_that_the_server_abandons() {
     ");
 }
 
+/// RPC-13: the response was longer than the server sends.
+#[test]
+fn a_call_whose_response_is_too_long_for_its_server() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        P: RPC_UNKNOWN c1 +REFUSED=7
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > P: RPC_UNKNOWN c1 +REFUSED=7
+      !! failed c1: the server refused: its response is longer than max_message allows it to send; the request was executed, its response is lost
+    ");
+}
+
+/// Without a session the server has executed nothing, and any host may write that packet.
+#[test]
+fn a_call_without_a_session_whose_response_is_too_long() {
+    assert_snapshot!(run("
+        call P 10
+        P: RPC_UNKNOWN c1 +REFUSED=7
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 new prio=6
+    > P: RPC_UNKNOWN c1 +REFUSED=7
+      !! failed c1: the server refused: its response is longer than max_message allows it to send; the request may have been executed
+    ");
+}
+
 /// RPC-13: errors of the server that are known to have happened before execution.
 #[test]
 fn calls_that_are_refused() {

@@ -147,7 +147,7 @@ fn a_response_that_is_too_long() {
       -> P DATA c1 0..10/10 cutoffs=1 prio=7
     > P: DATA c1 0..1000/2001
       xx too_large
-      !! failed c1: the response has 2001 bytes, more than max_message allows; the request was executed, its response is lost
+      !! failed c1: the response has 2001 bytes, max_message is 2000 here; the request was executed, its response is lost
       -> P ACK c1 prio=7
     > P: DATA c1 0..1000/2001
       xx unknown_rpcs

@@ -297,7 +297,7 @@ fn waiting_in_a_queue_is_not_silence() {
 }
 
 /// TIME-2, HM `homa_timer.c` `homa_timer_check_rpc`: all granted bytes are here; it is our turn to
-/// grant.
+/// grant. GRANT-10: a BUSY keeps no grants.
 #[test]
 fn waiting_for_our_own_grants_is_not_silence() {
     assert_snapshot!(run("
@@ -316,6 +316,7 @@ fn waiting_for_our_own_grants_is_not_silence() {
     > +4ms
     > P: BUSY s1
     > +4ms
+      @1.00ms -> Q GRANT s1 2500 level=0 prio=7
     ");
 }
 
@@ -379,7 +380,7 @@ fn requests_that_wait_for_grants_of_a_client_that_has_gone_end_with_the_timeout(
     };
     assert_eq!(servers("+200ms\nlive"), Some(0));
     let answered = servers("+60ms\nP: BUSY s2\n+60ms\nP: BUSY s2\n+80ms\nlive");
-    assert!(answered > Some(20), "only those that were asked about have ended: {answered:?}");
+    assert!(answered > Some(10), "only those that were asked about have ended: {answered:?}");
 }
 
 /// TIME-3, TIME-11, HM `perf.txt`: the floor is milliseconds; a peer with a long round-trip time

@@ -68,7 +68,7 @@ fn a_client_that_lost_one_request_is_asked_about_the_others() {
         Q: DATA s1 0..1000/8000 unsched=1000
         +7ms
         P: RPC_UNKNOWN s1
-        +3ms
+        +2ms
         P: RPC_UNKNOWN s3
         P: RPC_UNKNOWN s2
         live
@@ -82,7 +82,7 @@ fn a_client_that_lost_one_request_is_asked_about_the_others() {
       @5.00ms -> P RESEND s1 1000..2500 prio=7
       @5.00ms -> P GRANT s2 2500 level=0 prio=7
     > P: RPC_UNKNOWN s1
-    > +3ms
+    > +2ms
       @0.50ms -> P RESEND s3 1000..1000 prio=7
     > P: RPC_UNKNOWN s3
     > P: RPC_UNKNOWN s2
@@ -105,7 +105,7 @@ fn a_client_that_lost_one_request_and_knows_another() {
         +7ms
         P: RPC_UNKNOWN s1
         P: BUSY s2
-        +4ms
+        +2ms
     "), @"
     > P: DATA s1 0..1000/5000 unsched=1000
       -> P GRANT s1 2500 level=0 prio=7
@@ -116,7 +116,7 @@ fn a_client_that_lost_one_request_and_knows_another() {
       @5.00ms -> P GRANT s2 2500 level=0 prio=7
     > P: RPC_UNKNOWN s1
     > P: BUSY s2
-    > +4ms
+    > +2ms
     ");
 }
 

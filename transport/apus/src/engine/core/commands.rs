@@ -87,6 +87,22 @@ impl Core {
         called.map_err(CallError::Rejected)
     }
 
+    /// Checks that the deadline of a call has not passed.
+    ///
+    /// # Errors
+    ///
+    /// The call fails as not executed, because nothing is sent.
+    #[inline]
+    pub(crate) fn check_deadline(&self, deadline: Deadline) -> Result<(), CallError> {
+        let has_passed = match deadline {
+            Deadline::Endpoint => self.call_timeout.is_zero(),
+            Deadline::Never => false,
+            // The last reading of the clock may be older than the deadline.
+            Deadline::At(at) => at <= std::time::Instant::now(),
+        };
+        if has_passed { Err(CallError::too_late()) } else { Ok(()) }
+    }
+
     /// Returns the pair that calls to `to` use now, to send several of them in one batch of it;
     /// `None` stands for the network. Messages held back by a cork leave before them.
     pub(crate) fn pair_to(&mut self, to: SocketAddr) -> Option<Arc<Pair>> {
@@ -256,19 +272,19 @@ impl Core {
         }
     }
 
-    /// Drops a request without a reply: the call fails at its client.
-    pub(crate) fn abandon(&mut self, origin: Origin) {
+    /// Drops a request without a reply: the call fails at its client for this reason.
+    pub(crate) fn abandon(&mut self, origin: Origin, why: Refusal) {
         self.watches.forget(origin);
         match origin {
             Origin::Local(pair, id) => {
                 if let Some(local) = &mut self.local {
-                    local.abandon(pair, id, Refusal::Abandoned);
+                    local.abandon(pair, id, why);
                 }
             }
             Origin::Network(rpc) => {
                 let now = self.command_time();
                 // Fails if the client has vanished: there is no peer to notify.
-                if self.network.transport_mut().abandon(now, rpc).is_ok() {
+                if self.network.transport_mut().abandon_for(now, rpc, why).is_ok() {
                     self.after_command();
                 }
             }

@@ -111,16 +111,26 @@ impl Core {
         self.cork.set_sender(None);
     }
 
-    /// Sends messages that are held back.
+    /// Sends messages that are held back. Calls whose deadlines have passed end instead.
     pub(crate) fn transmit_held_back(&mut self) {
         self.flush_local();
         if self.cork.holds_messages() {
-            self.time.read_clock();
+            let now = self.time.read_clock();
+            if self.network.next_timeout() <= now {
+                self.handle_timers();
+                self.deliver();
+            }
             self.transmit();
         }
     }
 
     pub(super) fn flush_local(&mut self) {
+        if self.local.as_ref().is_some_and(LocalState::holds_calls_with_deadlines) {
+            self.time.read_clock();
+            if let Some(mut local) = self.local_context() {
+                local.handle_timers();
+            }
+        }
         if let Some(local) = &mut self.local {
             local.flush(&mut self.calls);
         }

@@ -15,6 +15,8 @@ use std::time::Duration;
 pub(crate) struct CallTimeout {
     /// `None` if calls have no timeout.
     interval: Option<Duration>,
+    /// Whether calls fail at once.
+    is_zero: bool,
     /// The number of the current interval.
     number: u32,
     /// When the current interval ends; [`Instant::NEVER`] while intervals are not counted.
@@ -32,10 +34,16 @@ impl CallTimeout {
     /// longest message of the default configuration needs less at 10 Mbit/s.
     pub(crate) const DEFAULT: Duration = Duration::from_secs(60);
 
-    /// Returns the timeout of an endpoint; [`Duration::MAX`] disables it.
+    /// Returns the timeout of an endpoint; [`Duration::MAX`] disables it, and with zero every call
+    /// fails at once.
     pub(crate) fn new(timeout: Duration) -> Self {
         let interval = (timeout < Duration::MAX).then(|| (timeout / OUTLIVED).max(MIN_INTERVAL));
-        Self { interval, number: 0, ends: Instant::NEVER }
+        Self { interval, is_zero: timeout.is_zero(), number: 0, ends: Instant::NEVER }
+    }
+
+    /// Returns whether the timeout is zero: a call fails before it is sent.
+    pub(crate) const fn is_zero(&self) -> bool {
+        self.is_zero
     }
 
     /// Returns when the current interval ends.

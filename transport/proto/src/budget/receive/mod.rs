@@ -33,6 +33,7 @@ mod room;
 pub(crate) use room::ReceiveRoom;
 
 use super::unscheduled_window;
+use crate::allowed::Allowed;
 use crate::config::Config;
 use crate::extent::{charge, extent};
 use crate::limits::RESERVE_AT_ONCE;
@@ -91,18 +92,20 @@ pub(crate) enum Lack {
 pub(crate) struct Beginning {
     /// Number of its positions.
     pub(crate) length: u32,
-    /// How many of them its sender sends without a GRANT.
-    pub(crate) announced: u32,
+    /// How many of them its sender may send without a GRANT: it has announced them, and the
+    /// unscheduled window has room for them.
+    pub(crate) announced: Allowed,
     /// How many have arrived.
     pub(crate) arrived: u32,
 }
 
 impl Beginning {
     /// The message whose first packet has the header `data`, and `payload` bytes.
-    pub(crate) fn of(data: &Data, payload: usize) -> Self {
+    pub(crate) fn of(config: &Config, data: &Data, payload: usize) -> Self {
         let length = extent(data.message_length);
         let arrived = if data.message_length == 0 { length } else { payload as u32 };
-        Self { length, announced: data.incoming, arrived }
+        let announced = Allowed::at_most(data.incoming, unscheduled_window(config) as u32);
+        Self { length, announced, arrived }
     }
 }
 
@@ -231,7 +234,7 @@ impl ReceiveBudget {
         if is_plenty && fits(whole) && check(claim, whole).is_ok() {
             return Ok(Reservation { positions: length, claim });
         }
-        let positions = announced.min(length).min(window as u32).max(arrived);
+        let positions = announced.get().min(length).max(arrived);
         check(claim, u64::from(positions))?;
         fits(u64::from(positions)).then_some(Reservation { positions, claim }).ok_or(Lack::Memory)
     }

@@ -171,6 +171,7 @@ impl ReceiveRoom<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allowed::Allowed;
     use crate::budget::Beginning;
     use crate::secret::Secret;
     use proptest::prelude::*;
@@ -207,7 +208,9 @@ mod tests {
         fn begin(&mut self, peer: u8, length: u32, announced: u32) -> Result<(), Lack> {
             let address = ([10, 0, 0, peer / 2], u16::from(peer)).into();
             let (peer, _) = self.peers.find_or_insert(address, Instant::ZERO).unwrap();
-            let beginning = Beginning { length, announced, arrived: 1_000.min(length - 1) };
+            let arrived = 1_000.min(length - 1);
+            let allowed = Allowed::at_most(announced, announced);
+            let beginning = Beginning { length, announced: allowed, arrived };
             let (budget, peers) = (&mut self.budget, &mut self.peers);
             let room = budget.begin(Instant::ZERO, &self.config, peers, peer, beginning)?;
             let mut message = MessageIn::new(length, announced).with_room(room, Instant::ZERO);
@@ -228,7 +231,7 @@ mod tests {
                     return;
                 }
             }
-            message.grant(offset);
+            message.grant(offset, Instant::ZERO);
             message.insert(0, &vec![0; offset as usize]);
             if message.is_complete() {
                 let (peer, message) = self.messages.swap_remove(which);

@@ -159,10 +159,16 @@ impl LocalContext<'_> {
                 unreachable!("deadlines belong to outstanding calls")
             };
             let number = call.pair;
-            if let Some(pair) = self.local.pair(number) {
-                let _ = pair.cancel(key.cookie());
-            }
-            self.fail_call(number, key, FailureKind::DeadlineExceeded, Execution::Unknown);
+            // A cork still holds back a call without a ticket, and skips it from now on.
+            let execution = if call.ticket.is_none() {
+                Execution::NotExecuted
+            } else {
+                if let Some(pair) = self.local.pair(number) {
+                    let _ = pair.cancel(key.cookie());
+                }
+                Execution::Unknown
+            };
+            self.fail_call(number, key, FailureKind::DeadlineExceeded, execution);
         }
         self.local.expire_drain_check(now);
     }

@@ -41,12 +41,11 @@ impl LocalContext<'_> {
     fn handle_other(&mut self, pair: &Pair, event: &PairEvent) -> bool {
         let (id, kind, execution) = match *event {
             PairEvent::Refused { id, why } => {
-                let before = why.is_before_execution();
-                let execution = if before { Execution::NotExecuted } else { Execution::Unknown };
-                (id, FailureKind::Refused(why), execution)
+                (id, FailureKind::Refused(why), Execution::stated_by(why))
             }
             PairEvent::Declined { id, length } => {
-                (id, FailureKind::ResponseTooLarge { length }, Execution::Executed)
+                let limit = self.delivery.network.transport().config().max_message();
+                (id, FailureKind::ResponseTooLarge { length, limit }, Execution::Executed)
             }
             PairEvent::Cancelled { id } => {
                 self.cancel_request(pair.number(), id);

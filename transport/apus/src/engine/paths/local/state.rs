@@ -107,6 +107,11 @@ impl LocalState {
         }
     }
 
+    /// Returns whether messages are held back, and a call has a deadline.
+    pub(crate) fn holds_calls_with_deadlines(&self) -> bool {
+        !self.corked.is_empty() && self.outstanding.next_deadline() < Instant::NEVER
+    }
+
     /// Sends held-back messages that have room.
     pub(crate) fn flush(&mut self, calls: &mut Calls) {
         self.corked.flush(calls);
