@@ -20,7 +20,7 @@ use apus_command_line::{output, signals};
 /// are slower than necessary), a note, or ok. It comes with its cost on this host, where that can
 /// be measured within a second, and with the commands that fix it. Nothing is changed. With
 /// --sealed, or a --config with a table [security], keys are checked, too: permissions, pairs and
-/// dates.
+/// dates. With --config the values of the file are judged instead of the defaults.
 ///
 /// With an address, it also sends probes to the peer and checks whether traffic classes, full
 /// packets and bursts arrive, and whether the packets of a burst arrive merged. The peer should run
@@ -32,6 +32,7 @@ use apus_command_line::{output, signals};
   apus doctor
   apus doctor 10.0.0.2:4001
   apus doctor --sealed
+  apus doctor --config apus.toml
   apus doctor --listen 0.0.0.0:4001
   apus doctor 10.0.0.2:4001 --threads 4 --poll spin --json")]
 pub(crate) struct DoctorArguments {
@@ -71,8 +72,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), Failure> {
     let peer = peer.as_ref().map(first).transpose()?;
     let mut settings = configuration.read()?;
     sealing.apply(&mut settings)?;
-    let security = settings.security;
-    let options = DoctorOptions { peer, security, ..options.clone() };
+    let options = DoctorOptions { peer, settings, ..options.clone() };
     let report = doctor::run(&options)?;
     if *json { output::line(&report.outcome.json()) } else { output::write(report.to_string()) }?;
     if report.has_faults() { Err(Failure::Found(1)) } else { Ok(()) }

@@ -1,8 +1,9 @@
 //! Processes: the running processes with endpoints that a command inspects.
 
-use apus::introspection::{Error, Process, processes};
+use apus::introspection::{Error, Process, Query, processes};
 use apus::snapshot::Snapshot;
 use clap::Args;
+use serde_json::{Value, json};
 
 use apus_command_line::failure::Failure;
 
@@ -43,42 +44,72 @@ impl Processes {
             _ => Err(Failure::Work(several_found(&found, command))),
         }
     }
+}
 
-    /// Sends a request to each selected process and returns the answers. If several are selected,
-    /// processes that end meanwhile are left out.
+/// The responses of some processes to one request.
+pub(crate) struct Responses<T> {
+    /// The processes that have responded, with their responses.
+    pub(crate) received: Vec<(Process, T)>,
+    /// The processes without a response.
+    pub(crate) silent: Vec<Silent>,
+}
+
+/// A process that runs and does not respond: it is stopped, for example.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Silent {
+    pub(crate) pid: u32,
+    pub(crate) reason: String,
+}
+
+impl Silent {
+    /// Returns the entry of this process for `--json`.
+    pub(crate) fn json(&self) -> Value {
+        json!({ "pid": self.pid, "reason": self.reason })
+    }
+
+    /// Succeeds if every process has responded.
     ///
     /// # Errors
     ///
-    /// As for [`Processes::select`], and if a process does not answer.
-    pub(crate) fn ask<T>(
-        &self,
-        command: &str,
-        request: impl Fn(&Process) -> Result<T, Error>,
-    ) -> Result<Vec<(Process, T)>, Failure> {
-        ask(&self.select(command)?, request)
+    /// Names each process that has not.
+    pub(crate) fn require_none(silent: &[Self]) -> Result<(), Failure> {
+        if silent.is_empty() {
+            return Ok(());
+        }
+        let reasons: Vec<_> = silent.iter().map(|silent| silent.reason.as_str()).collect();
+        Err(Failure::Work(reasons.join("\n")))
     }
 }
 
-/// Sends a request to each of `processes` and returns the answers. If there are several, processes
-/// that end meanwhile are left out.
-///
-/// # Errors
-///
-/// A process does not answer.
-pub(crate) fn ask<T>(
-    processes: &[Process],
-    request: impl Fn(&Process) -> Result<T, Error>,
-) -> Result<Vec<(Process, T)>, Failure> {
-    let several = processes.len() > 1;
-    let mut answers = Vec::new();
-    for process in processes {
-        match request(process) {
-            Ok(answer) => answers.push((process.clone(), answer)),
-            Err(Error::Absent { .. }) if several => {}
-            Err(error) => return Err(error.into()),
+impl<T> Responses<T> {
+    /// Sends a request to all `processes` at once. A silent process delays the others by a second
+    /// at most. If there are several processes, those that end meanwhile are left out.
+    ///
+    /// # Errors
+    ///
+    /// No process responds.
+    pub(crate) fn request(processes: &[Process], query: Query<T>) -> Result<Self, Failure> {
+        if let [process] = processes {
+            let received = vec![(process.clone(), query.of(process)?)];
+            return Ok(Self { received, silent: Vec::new() });
         }
+        let mut responses = Self { received: Vec::new(), silent: Vec::new() };
+        for (process, response) in processes.iter().zip(query.all(processes)) {
+            match response {
+                Ok(response) => responses.received.push((process.clone(), response)),
+                Err(Error::Absent { .. } | Error::Ended { .. }) => {}
+                Err(error) => {
+                    // The text may come from a process of another user.
+                    let reason = error.to_string().replace(char::is_control, "?");
+                    responses.silent.push(Silent { pid: process.pid(), reason });
+                }
+            }
+        }
+        if responses.received.is_empty() {
+            Silent::require_none(&responses.silent)?;
+        }
+        Ok(responses)
     }
-    Ok(answers)
 }
 
 fn none_found() -> String {
@@ -88,12 +119,16 @@ fn none_found() -> String {
 }
 
 fn several_found(found: &[Process], command: &str) -> String {
-    let line = |process: &Process| match process.snapshot() {
-        Ok(snapshot) => format!("\n  apus {command} {}    # {}", snapshot.pid, label(&snapshot)),
-        // The process has ended meanwhile.
-        Err(_) => String::new(),
+    let line = |(process, response): (&Process, Result<Snapshot, Error>)| {
+        let about = match response {
+            Ok(snapshot) => label(&snapshot),
+            Err(Error::Unresponsive { source, .. }) => format!("it does not respond: {source}"),
+            // The process has ended meanwhile.
+            Err(_) => return String::new(),
+        };
+        format!("\n  apus {command} {}    # {about}", process.pid())
     };
-    let lines: String = found.iter().map(line).collect();
+    let lines: String = found.iter().zip(Query::SNAPSHOT.all(found)).map(line).collect();
     format!("{} processes have apus endpoints; name one, or add --all:{lines}", found.len())
 }
 

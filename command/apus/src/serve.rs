@@ -139,7 +139,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let (end, totals) = thread::scope(|scope| {
         let receivers = start(receivers, &endpoint, &ends, scope);
         let ready = print_address(&endpoint, arguments.json);
-        offer_doctor(arguments.json);
+        offer_doctor(arguments.json, settings);
         let end = ready.map(|()| first_end.recv().expect("this thread holds a sender"));
         if let Ok(End::Signal) = end {
             endpoint.drain(LAST_REPLIES);
@@ -205,14 +205,16 @@ fn print_address(endpoint: &Endpoint, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Offers `apus doctor` to a person if this host slows messages down. Requests are served
-/// meanwhile; scripts that parse the output or measure get neither the line nor the check.
-fn offer_doctor(json: bool) {
+/// Offers `apus doctor` to a person if this host, or the configuration, slows messages down.
+/// Requests are served meanwhile; scripts that parse the output or measure get neither the line nor
+/// the check.
+fn offer_doctor(json: bool, settings: Settings) {
     if !json && io::stderr().is_terminal() {
         // The thread ends with the process.
         thread::spawn(|| {
+            let options = doctor::DoctorOptions { settings, ..Default::default() };
             // A check forbidden by the system does not justify a line.
-            let report = doctor::run(&doctor::DoctorOptions::default()).ok();
+            let report = doctor::run(&options).ok();
             if let Some(line) = report.as_ref().and_then(doctor::advice) {
                 output::note(&line);
             }

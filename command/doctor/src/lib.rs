@@ -6,4 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod doctor;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod tune;

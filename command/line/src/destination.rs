@@ -1,5 +1,6 @@
 //! Destinations: files for results, checked before the work starts.
 
+use std::io;
 use std::path::Path;
 
 use apus_report::output_file::OutputFile;
@@ -12,6 +13,9 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub struct Destination(OutputFile);
 
+/// Room for a page, in bytes. The demo's page has 100 kB, the longest ones three times as much.
+const PAGE_BYTES: usize = 512 << 10;
+
 impl Destination {
     /// Checks that the file given for `argument` is writable.
     ///
@@ -19,7 +23,21 @@ impl Destination {
     ///
     /// [`Failure::Argument`] if it cannot.
     pub fn open(argument: &str, path: &Path) -> Result<Self, Failure> {
-        OutputFile::open(path).map(Self).map_err(|error| Failure::Argument {
+        Self::checked(argument, path, OutputFile::open(path))
+    }
+
+    /// Checks that the file given for `argument` is writable, and that the disk has room for a page
+    /// with charts.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Argument`] if it cannot.
+    pub fn open_page(argument: &str, path: &Path) -> Result<Self, Failure> {
+        Self::checked(argument, path, OutputFile::open_with_room(path, PAGE_BYTES))
+    }
+
+    fn checked(argument: &str, path: &Path, file: io::Result<OutputFile>) -> Result<Self, Failure> {
+        file.map(Self).map_err(|error| Failure::Argument {
             argument: argument.to_owned(),
             problem: format!("{}: {error}; name a file that can be written", path.display()),
         })

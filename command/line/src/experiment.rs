@@ -87,15 +87,24 @@ impl OpenResults {
     ///
     /// A file can no longer be written, or the question of the experiment was not answered.
     pub fn show(self, findings: &Findings) -> Result<(), Failure> {
-        self.files.fill(|| findings.html(), || findings.svg_files())?;
-        if let Some(path) = &self.csv {
-            for (name, content) in &findings.csv_files {
-                Destination::open("--csv", &beside(path, name))?.fill(content.as_bytes())?;
-            }
-        }
+        // Each is tried, whether the others succeed or not: a measurement is not lost to a full
+        // disk, nor to a closed pipe.
+        let csv = self.csv.as_deref();
+        let filled = self.files.fill(|| findings.html(), || findings.svg_files());
+        let filled_csv = csv.map_or(Ok(()), |path| fill_csv(path, findings));
         print(findings, self.json)?;
+        filled?;
+        filled_csv?;
         answered(findings)
     }
+}
+
+/// Writes the files of comma-separated values: `path`, and others next to it.
+fn fill_csv(path: &Path, findings: &Findings) -> Result<(), Failure> {
+    for (name, content) in &findings.csv_files {
+        Destination::open("--csv", &beside(path, name))?.fill(content.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Reports rows without a result.

@@ -74,7 +74,8 @@ impl Files {
     ///
     /// [`Failure::Argument`] if a file is not writable.
     pub fn open(&self) -> Result<OpenFiles, Failure> {
-        let html = self.html.as_ref().map(|path| Destination::open("--html", path)).transpose()?;
+        let html =
+            self.html.as_ref().map(|path| Destination::open_page("--html", path)).transpose()?;
         let svg = self.svg.as_deref().map(Charts::open).transpose()?;
         Ok(OpenFiles { html, svg })
     }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
-/// A file for a result. Opening it changes nothing.
+/// A file for a result. Opening it leaves nothing behind.
 #[derive(Clone, Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -36,13 +36,26 @@ enum OutputKind {
 /// Mode of a new file.
 const PRIVATE: u32 = 0o600;
 
+/// Least room on the disk for a result, in bytes: the least that a file system allocates.
+const LEAST_ROOM: usize = 4096;
+
 impl OutputFile {
     /// Checks that a result can be written to `path`.
     ///
     /// # Errors
     ///
-    /// The folder cannot be written, or the name is a folder, or a link or pipe of another user.
+    /// The folder cannot be written, the disk is full, or the name is a folder, or a link or pipe
+    /// of another user.
     pub fn open(path: &Path) -> io::Result<Self> {
+        Self::open_with_room(path, LEAST_ROOM)
+    }
+
+    /// Checks that a result of about `bytes` can be written to `path`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`OutputFile::open`], and if the disk has less room.
+    pub fn open_with_room(path: &Path, bytes: usize) -> io::Result<Self> {
         let is_device = folder_of(path) == Path::new("/dev") || path.starts_with("/dev/fd");
         let path = if is_device { path.to_owned() } else { follow_own_link(path)? };
         let mode = match fs::metadata(&path) {
@@ -58,7 +71,10 @@ impl OutputFile {
             Ok(_) => PRIVATE,
         };
         let file = Self { path, kind: OutputKind::File { mode } };
-        file.beside()?;
+        let mut trial = file.beside()?;
+        trial.write_all(&vec![0; bytes])?;
+        // Some file systems allocate only now.
+        trial.as_file().sync_data()?;
         Ok(file)
     }
 

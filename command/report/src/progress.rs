@@ -1,12 +1,15 @@
 //! The progress of an experiment on a terminal.
 
+use std::env;
+use std::ffi::OsStr;
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A progress bar on standard error. It appears only on a terminal, after two seconds. It draws
-/// only when a method is called, so that it takes no time from the measurement.
+/// A progress bar on standard error. It appears only on a terminal that can move its cursor, after
+/// two seconds. It draws only when a method is called, so that it takes no time from the
+/// measurement.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -61,7 +64,8 @@ impl Progress {
     }
 
     fn appear(&self) {
-        if self.bar.is_hidden() && self.began.elapsed() > WORTH_WATCHING && stderr().is_terminal() {
+        let is_due = self.bar.is_hidden() && self.began.elapsed() > WORTH_WATCHING;
+        if is_due && stderr().is_terminal() && can_move_cursor() {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
     }
@@ -70,5 +74,28 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Returns whether the terminal of this process can move its cursor, by its name in TERM. A
+/// terminal without a name, and the terminal `dumb`, show escape sequences as text.
+#[must_use]
+pub fn can_move_cursor() -> bool {
+    env::var_os("TERM").is_some_and(|name| moves_cursor(&name))
+}
+
+fn moves_cursor(terminal: &OsStr) -> bool {
+    !terminal.is_empty() && terminal != "dumb"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dumb_terminal_cannot_move_its_cursor() {
+        let all = ["", "dumb", "xterm-256color", "linux"];
+        let able = all.map(|name| moves_cursor(OsStr::new(name)));
+        assert_eq!(able, [false, false, true, true]);
     }
 }

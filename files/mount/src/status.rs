@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use apus::introspection::{self, Process, Published};
+use apus::introspection::{self, Process, Published, Query};
 pub use apus_fs_core::client::ClientStatus;
 use serde::{Deserialize, Serialize};
 
@@ -63,16 +63,32 @@ impl StatusService {
     }
 }
 
+/// The services and mounts of a host, and the processes that may be some.
+#[derive(Debug, Default)]
+pub struct Statuses {
+    /// The services and mounts, in the order of their process ids.
+    pub found: Vec<Status>,
+    /// The processes with endpoints that did not respond: they are stopped, for example.
+    pub silent: Vec<introspection::Error>,
+}
+
 /// Returns the services and mounts of this user, and for root also those of other users in the same
-/// folder, in the order of their process ids.
+/// folder. Silent processes delay the others by a second at most.
 ///
 /// # Errors
 ///
 /// The folder of the processes' sockets cannot be read or trusted.
-pub fn all() -> Result<Vec<Status>, introspection::Error> {
-    // Other processes have endpoints, too, and refuse the request.
-    let ask = |process: Process| serde_json::from_slice(&process.request(REQUEST).ok()?).ok();
-    Ok(introspection::processes()?.into_iter().filter_map(ask).collect())
+pub fn all() -> Result<Statuses, introspection::Error> {
+    let mut statuses = Statuses::default();
+    for response in Query::json(REQUEST).all(&introspection::processes()?) {
+        match response {
+            Ok(status) => statuses.found.push(status),
+            Err(error @ introspection::Error::Unresponsive { .. }) => statuses.silent.push(error),
+            // Other processes have endpoints, too, and refuse the request.
+            Err(_) => {}
+        }
+    }
+    Ok(statuses)
 }
 
 /// Returns the status of one process.
@@ -81,10 +97,5 @@ pub fn all() -> Result<Vec<Status>, introspection::Error> {
 ///
 /// The process has no endpoint, does not answer, or neither serves nor mounts a directory.
 pub fn of(pid: u32) -> Result<Status, introspection::Error> {
-    let response = Process::new(pid).request(REQUEST)?;
-    let invalid = |error: serde_json::Error| introspection::Error::InvalidResponse {
-        pid,
-        message: error.to_string(),
-    };
-    serde_json::from_slice(&response).map_err(invalid)
+    Query::json(REQUEST).of(&Process::new(pid))
 }

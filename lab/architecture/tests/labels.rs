@@ -21,7 +21,7 @@ const FOREIGN: [&str; 8] = ["UTF", "SHA", "ISO", "IEEE", "CVE", "GPL", "JOB", "A
 
 /// Letters that form other words with a digit, by file: workloads, priorities, power states,
 /// values, switches.
-const LETTERS: [(&str, char); 12] = [
+const LETTERS: [(&str, char); 11] = [
     ("lab/", 'W'),
     ("files/sim/", 'W'),
     ("command/", 'W'),
@@ -29,7 +29,6 @@ const LETTERS: [(&str, char); 12] = [
     ("command/report/", 'P'),
     ("lab/sweep/", 'P'),
     ("command/doctor/", 'C'),
-    ("command/apus/tests/", 'C'),
     ("lab/bench/src/cluster/", 'V'),
     ("lab/sweep/src/", 'V'),
     ("lab/sim/src/topology.rs", 'S'),

@@ -16,11 +16,6 @@ const WALLS: [(&str, &[&str]); 6] = [
     ("lab", &["transport", "rpc", "languages", "files", "command"]),
 ];
 
-/// Dependencies of tests across a wall: the operator's command is tried between hosts, which the
-/// lab's testbed builds. Nothing of it is in the command.
-const TESTS: [(&str, &str); 2] =
-    [("command/apus", "lab/testbed"), ("command/apus", "lab/workload")];
-
 /// Dependencies of `package` that the walls forbid.
 fn beyond_the_walls<'a>(package: &'a Package, dependencies: &'a [String]) -> Vec<&'a str> {
     let (_, allowed) = WALLS.iter().find(|(wing, _)| *wing == package.wing()).unwrap();
@@ -35,10 +30,8 @@ fn wings_depend_only_on_the_wings_below_them() {
     let mut wrong = Vec::new();
     let packages = packages(&workspace());
     for package in &packages {
-        let tests = beyond_the_walls(package, &package.dev_dependencies).into_iter();
-        let tests = tests.filter(|path| !TESTS.contains(&(package.path.as_str(), path)));
-        for dependency in beyond_the_walls(package, &package.dependencies).into_iter().chain(tests)
-        {
+        let all = [&package.dependencies, &package.dev_dependencies];
+        for dependency in all.into_iter().flat_map(|all| beyond_the_walls(package, all)) {
             wrong.push(format!("{} depends on {dependency}", package.path));
         }
     }

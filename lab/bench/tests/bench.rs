@@ -78,6 +78,20 @@ fn rtt_has_the_rows_of_the_contract() {
     assert!(json["rows"][0]["samples"].as_u64().unwrap() > 0);
 }
 
+/// Each message starts with more bytes than the smallest buffer of the system holds.
+#[test]
+fn datagrams_that_met_a_full_buffer_are_noted_with_the_repair() {
+    let json = complete(&THROUGHPUT, &["apus"], &["gbps"], |options| {
+        options.only = vec!["apus".to_owned()];
+        options.settings.udp.receive_buffer = Some(4096);
+        options.repetition.seconds = 0.3;
+    });
+    let notes = json["notes"].to_string();
+    for part in ["datagrams met a full receive buffer", "receive_buffer = 4194304", "apus doctor"] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+}
+
 #[test]
 fn throughput_has_the_rows_of_the_contract() {
     // Longer than the others: datagrams that arrive at a UDP socket while its thread is not running

@@ -38,14 +38,18 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     let page = arguments.page()?;
     let program = env::current_exe().map_err(|error| Failure::of("find this program", &error))?;
     let findings = demo::run(options, &program, &output::note)?;
-    if let Some((path, page)) = page {
-        page.fill(findings.html().as_bytes())?;
+    // The findings are printed even if the disk has become full meanwhile.
+    let filled = page.map(|(path, page)| (page.fill(findings.html().as_bytes()), path));
+    if let Some((Ok(()), path)) = &filled {
         output::note(&format!(
             "A page with charts is in {}; open it in a browser.",
             path.display()
         ));
     }
     print(&findings, *json)?;
+    if let Some((filled, _)) = filled {
+        filled?;
+    }
     // A check forbidden by the system does not justify a line.
     let report = doctor::run(&doctor::DoctorOptions::default()).ok();
     if let Some(line) = report.as_ref().and_then(doctor::advice) {
@@ -62,17 +66,16 @@ impl DemoArguments {
             return Ok(None);
         }
         if let Some(path) = &self.html {
-            return Ok(Some((path.clone(), Destination::open("--html", path)?)));
+            return Ok(Some((path.clone(), Destination::open_page("--html", path)?)));
         }
         let path = PathBuf::from(PAGE);
-        match Destination::open("--html", &path) {
+        match Destination::open_page("--html", &path) {
             Ok(page) => Ok(Some((path, page))),
-            Err(_) => {
-                output::note(&format!(
-                    "{PAGE} cannot be written here: no page is made; `--html FILE` names another place."
-                ));
+            Err(Failure::Argument { problem, .. }) => {
+                output::note(&format!("{PAGE} cannot be written here: no page is made; {problem}"));
                 Ok(None)
             }
+            Err(failure) => Err(failure),
         }
     }
 }

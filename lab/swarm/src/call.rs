@@ -26,6 +26,8 @@ pub struct PlannedCall {
     pub deadline: Option<Nanos>,
     /// Whether it may be executed twice.
     pub idempotent: bool,
+    /// The earlier call whose messages it repeats, if any.
+    pub repeats: Option<u32>,
 }
 
 /// Action of a server on a request.

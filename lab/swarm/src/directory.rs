@@ -32,6 +32,11 @@ impl Directory {
         &self.scenario.calls[call as usize]
     }
 
+    /// Returns the call that determines the bytes of this call's messages.
+    pub(crate) fn content(&self, call: CallId) -> CallId {
+        self.call(call).repeats.unwrap_or(call)
+    }
+
     /// Records the id of a call on the wire.
     pub(crate) fn register(&mut self, call: CallId, id: u64) {
         let PlannedCall { from, to, .. } = *self.call(call);

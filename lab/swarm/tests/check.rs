@@ -300,6 +300,7 @@ const fn to_module(from: u32, at: u64, request: u32, response: u32) -> PlannedCa
         cancel: None,
         deadline: None,
         idempotent: false,
+        repeats: None,
     }
 }
 

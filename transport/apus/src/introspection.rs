@@ -9,7 +9,7 @@
 //! environment, or the cargo feature switches it off.
 
 pub use apus_observe::introspection::{
-    Error, Process, Published, PublishedMetrics, RpcRow, SenderInfo, SenderRow, Senders,
+    Error, Process, Published, PublishedMetrics, Query, RpcRow, SenderInfo, SenderRow, Senders,
     TraceStatus, own_snapshot, processes, publish, publish_metrics,
 };
 

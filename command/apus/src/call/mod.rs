@@ -4,6 +4,7 @@
 //!   arguments   content and number of requests, and format of the replies
 //!   request     the bytes of each request
 //!   service     the service under all addresses of its name
+//!   route       whether the calls went through shared memory, and why not
 //!   report      each call and its summary, as text and JSON
 //!   advice      remedies for a failed call
 //! ```
@@ -12,12 +13,14 @@ mod advice;
 mod arguments;
 mod report;
 mod request;
+mod route;
 mod service;
 
 pub(crate) use arguments::CallArguments;
 
 use self::report::{Call, Report};
 use self::request::Source;
+use self::route::Permission;
 use self::service::Service;
 use apus_command_line::destination::Destination;
 use apus_command_line::failure::Failure;
@@ -44,7 +47,8 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
     for number in 1..=arguments.count {
         let request = source.request(number);
         let (result, time) = service.call(&request);
-        let call = Call::new(number, time, &request, &result, service.handshake_failure());
+        let facts = service.circumstances(time, result.is_err());
+        let call = Call::new(number, &request, &result, &facts);
         if !arguments.json && !arguments.quiet && result.is_ok() {
             output::line(&call.text(service.address()))?;
         }
@@ -63,7 +67,7 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
         output.fill(&reply)?;
     }
     if arguments.json {
-        output::line(&report.outcome().json())?;
+        output::line(&report.outcome(&service.route()).json())?;
     } else if arguments.count > 1 {
         output::line(&report.text())?;
     }
@@ -83,5 +87,7 @@ fn service(arguments: &CallArguments) -> Result<Service, Failure> {
     let (here, addresses) = arguments.driver.client_binding(addresses);
     let builder = arguments.driver.apply(builder, here);
     let endpoint = builder.client().map_err(|error| Failure::Work(error.to_string()))?;
-    Ok(Service::new(endpoint, addresses, arguments.timeout))
+    let has_path = endpoint.has_local_path();
+    let permission = Permission::new(arguments.driver, arguments.path, &settings, has_path);
+    Ok(Service::new(endpoint, permission, addresses, arguments.timeout))
 }

@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use apus::security::HandshakeError;
-use apus::{Bytes, CallError};
+use apus::{Bytes, CallError, FailureKind, RpcError};
 use apus_report::result::{Figure, Outcome, Row};
 use apus_report::stats::Latencies;
 use serde_json::{Map, Value, json};
 
-use super::advice::{advice, execution};
+use super::advice::{Circumstances, advice, execution};
 use super::arguments::CallArguments;
+use super::route::Route;
 use apus_command_line::failure::Failure;
 
 /// One finished call.
@@ -38,21 +38,20 @@ enum End {
 }
 
 impl Call {
-    /// Compares the reply with the request. `handshake` is the endpoint's record of a failed
-    /// handshake with the service.
+    /// Compares the reply with the request.
     pub(super) fn new(
         number: u64,
-        time: Duration,
         request: &Bytes,
         result: &Result<Bytes, CallError>,
-        handshake: Option<HandshakeError>,
+        facts: &Circumstances,
     ) -> Self {
+        let time = facts.waited;
         let end = match result {
             Ok(reply) => End::Reply { bytes: reply.len(), differs_at: difference(request, reply) },
             Err(error) => End::Failure {
                 error: error.to_string(),
                 execution: execution(error),
-                advice: advice(error, handshake),
+                advice: advice_with_cause(error, facts),
             },
         };
         Self { number, time, end }
@@ -92,6 +91,16 @@ impl Call {
                 "advice": advice,
             }),
         }
+    }
+}
+
+/// Returns the advice after a failure; for one of trust, with the cause of the failed handshake.
+fn advice_with_cause(error: &CallError, facts: &Circumstances) -> String {
+    match (error, facts.handshake) {
+        (CallError::Failed(RpcError { kind: FailureKind::Untrusted, .. }), Some(cause)) => {
+            format!("Cause: {cause}. `apus keys show` shows the keys of each host.")
+        }
+        _ => advice(error, facts).to_owned(),
     }
 }
 
@@ -199,11 +208,12 @@ impl Report {
     }
 
     /// Returns the summary for `--json`, in the form of an experiment's outcome.
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(super) fn outcome(&self, route: &Route) -> Outcome {
         let mut row = Row::new("apus")
             .with("calls", Figure::Count(self.replies + self.failed))
             .with("failed", Figure::Count(self.failed))
             .with("identical", Figure::Count(self.identical));
+        row = route.add_to(row);
         for (name, time) in self.times().into_iter().flatten() {
             row = row.with(&format!("{name}_us"), Figure::Detail(json!(micros(time))));
         }

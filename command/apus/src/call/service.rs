@@ -3,13 +3,16 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use apus::security::HandshakeError;
 use apus::{Bytes, CallError, CallOptions, Endpoint, Execution, FailureKind, RpcError};
+
+use super::advice::Circumstances;
+use super::route::{Permission, Route};
 
 /// A service with all addresses of its name. `localhost`, for instance, has an IPv4 and an IPv6
 /// address, and the service may listen on only one of them.
 pub(super) struct Service {
     endpoint: Endpoint,
+    permission: Permission,
     addresses: Vec<SocketAddr>,
     /// Index of the address in use. The service was unreachable at the addresses before it.
     current: usize,
@@ -26,11 +29,12 @@ impl Service {
     /// If `addresses` is empty.
     pub(super) fn new(
         endpoint: Endpoint,
+        permission: Permission,
         addresses: Vec<SocketAddr>,
         timeout: Option<Duration>,
     ) -> Self {
         assert!(!addresses.is_empty(), "a resolved name has an address");
-        Self { endpoint, addresses, current: 0, settled: false, timeout }
+        Self { endpoint, permission, addresses, current: 0, settled: false, timeout }
     }
 
     /// Returns the address in use.
@@ -38,9 +42,21 @@ impl Service {
         self.addresses[self.current]
     }
 
-    /// Returns the cause of a failed handshake with the address in use, if any.
-    pub(super) fn handshake_failure(&self) -> Option<HandshakeError> {
-        self.endpoint.handshake_failure(self.address())
+    /// Returns the facts about a call that took `waited`. Those that only a failure needs are read
+    /// if it `has_failed`.
+    pub(super) fn circumstances(&self, waited: Duration, has_failed: bool) -> Circumstances {
+        let mut facts = Circumstances { waited, ..Circumstances::default() };
+        if has_failed {
+            let engine = self.endpoint.metrics().engine;
+            facts.is_alive = engine.packets_arrived > 0 || engine.local_calls > 0;
+            facts.handshake = self.endpoint.handshake_failure(self.address());
+        }
+        facts
+    }
+
+    /// Returns the route of the calls so far.
+    pub(super) fn route(&self) -> Route {
+        Route::new(&self.permission, self.address(), self.endpoint.metrics().engine.local_calls)
     }
 
     /// Makes one call and measures its time. The first call tries the addresses in order until one
@@ -87,6 +103,8 @@ fn is_unreachable(error: &CallError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::Path;
+    use apus_command_line::driver::Driver;
     use std::thread;
 
     /// A name has four addresses, and the service listens only on the third.
@@ -105,7 +123,10 @@ mod tests {
         });
         let closed = SocketAddr::new("::1".parse().unwrap(), reachable.port());
         let addresses = vec![closed, closed, reachable, closed];
-        let mut service = Service::new(Endpoint::client().unwrap(), addresses, None);
+        let settings = apus::Settings::default();
+        let permission = Permission::new(Driver::Udp, Path::Auto, &settings, true);
+        let client = Endpoint::client().unwrap();
+        let mut service = Service::new(client, permission, addresses, None);
         let request = Bytes::from("hello");
         assert_eq!(service.call(&request).0.unwrap(), request);
         assert_eq!(service.address(), reachable);

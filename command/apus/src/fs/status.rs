@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use apus::introspection::Error;
 use apus_fs::server_status;
-use apus_fs::status::{self, ClientStatus, Role, Status};
+use apus_fs::status::{self, ClientStatus, Role, Status, Statuses};
 use apus_fs_core::wire::FileSystemStatus;
 use clap::Args;
 use serde_json::{Value, json};
@@ -47,14 +48,17 @@ pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
     if path.exists() || which.starts_with('/') || which.starts_with('.') {
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut all = status::all()?;
-        all.retain(|one| one.role == Role::Mount && Path::new(&one.path) == path);
-        if all.is_empty() {
-            let problem = format!(
+        all.found.retain(|one| one.role == Role::Mount && Path::new(&one.path) == path);
+        if all.found.is_empty() {
+            let mut problem = format!(
                 "no process of this user has mounted a served directory at {}",
                 path.display()
             );
+            all.silent.iter().for_each(|silent| problem += &format!("\n{silent}"));
             return Err(Failure::Work(problem));
         }
+        // They have not mounted this path.
+        all.silent.clear();
         return show(arguments, &all);
     }
     let wrong = |problem| Failure::Argument { argument: "PATH|HOST:PORT".to_owned(), problem };
@@ -70,14 +74,22 @@ pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
     }
 }
 
-fn show(arguments: &StatusArguments, all: &[Status]) -> Result<(), Failure> {
+fn show(arguments: &StatusArguments, all: &Statuses) -> Result<(), Failure> {
+    let Statuses { found, silent } = all;
     if arguments.json {
-        return output::line(&json!({ "processes": all }).to_string());
+        let silent: Vec<_> = silent.iter().map(silent_json).collect();
+        return output::line(&json!({ "processes": found, "silent": silent }).to_string());
     }
-    if all.is_empty() {
+    if found.is_empty() {
         output::note("no process of this user serves or mounts a directory");
     }
-    output::write(all.iter().map(process_text).collect::<String>())
+    let silent = silent.iter().map(|error| format!("{error}\n"));
+    output::write(found.iter().map(process_text).chain(silent).collect::<String>())
+}
+
+fn silent_json(error: &Error) -> Value {
+    let pid = if let Error::Unresponsive { pid, .. } = error { Some(pid) } else { None };
+    json!({ "pid": pid, "reason": error.to_string() })
 }
 
 fn process_text(status: &Status) -> String {

@@ -76,6 +76,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 /// Returns the process that serves a mount, if it belongs to this user.
 fn serving_process(path: &Path) -> Option<Pid> {
     let all = status::all().unwrap_or_default();
-    let mount = all.iter().find(|one| one.role == Role::Mount && Path::new(&one.path) == path)?;
+    let mount =
+        all.found.iter().find(|one| one.role == Role::Mount && Path::new(&one.path) == path)?;
     Pid::from_raw(i32::try_from(mount.pid).ok()?)
 }

@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use apus::introspection::Process;
+use apus::introspection::{Process, Query};
 use apus::snapshot::Snapshot;
 use clap::Args;
 use serde_json::json;
 
 use crate::activity::Activity;
-use crate::processes::{Processes, ask};
+use crate::processes::{Processes, Responses, Silent};
 use apus_command_line::failure::Failure;
 use apus_command_line::output;
 
@@ -90,34 +90,50 @@ fn interval(text: &str) -> Result<f64, String> {
 pub(crate) fn run(arguments: &MetricsArguments) -> Result<(), Failure> {
     if let Some([old, new]) = arguments.diff.as_deref() {
         let (before, now) = (snapshot_file::read(old)?, snapshot_file::read(new)?);
-        return show(arguments, &activities(&before, &now)?);
+        return show(arguments, &activities(&before, &now)?, &[]);
     }
     if let Some(address) = arguments.listen {
         return prometheus::listen(address, arguments.processes.pid);
     }
     let processes = arguments.processes.select("metrics")?;
-    if let Some(path) = &arguments.save {
-        return snapshot_file::write(path, &snapshots(&processes)?);
+    if arguments.prometheus && processes.len() > 1 {
+        return output::write(apus::prometheus::text(prometheus::snapshots(&processes), true));
     }
+    let first = Responses::request(&processes, Query::SNAPSHOT)?;
     if arguments.prometheus {
-        return output::write(apus::prometheus::text(snapshots(&processes)?, true));
+        return output::write(apus::prometheus::text(snapshots(first), true));
     }
-    watch(arguments, &processes)
+    if let Some(path) = &arguments.save {
+        first.silent.iter().for_each(|silent| output::note(&silent.reason));
+        return snapshot_file::write(path, &snapshots(first));
+    }
+    watch(arguments, processes, first)
 }
 
-/// Shows the activity of each interval.
-fn watch(arguments: &MetricsArguments, processes: &[Process]) -> Result<(), Failure> {
-    let mut before = snapshots(processes)?;
+/// Shows the activity of each interval after the snapshots `before`.
+fn watch(
+    arguments: &MetricsArguments,
+    mut processes: Vec<Process>,
+    before: Responses<Snapshot>,
+) -> Result<(), Failure> {
+    let mut before = snapshots(before);
     let mut shown = 0;
     loop {
         thread::sleep(Duration::from_secs_f64(arguments.interval));
-        let now = snapshots(processes)?;
+        leave_out_the_ended(&mut processes)?;
+        let now = match Responses::request(&processes, Query::SNAPSHOT) {
+            Ok(now) => now,
+            Err(failure) => {
+                // It may have ended meanwhile.
+                leave_out_the_ended(&mut processes)?;
+                return Err(failure);
+            }
+        };
+        let silent = now.silent.clone();
+        let now = snapshots(now);
         let mut activities = activities(&before, &now)?;
-        for activity in &mut activities {
-            // A process that has just ended, or that runs an older version, does not answer.
-            activity.senders = Process::new(activity.now.pid).senders().ok();
-        }
-        show(arguments, &activities)?;
+        add_senders(&mut activities);
+        show(arguments, &activities, &silent)?;
         before = now;
         shown += 1;
         if shown == arguments.count {
@@ -126,9 +142,33 @@ fn watch(arguments: &MetricsArguments, processes: &[Process]) -> Result<(), Fail
     }
 }
 
-fn snapshots(processes: &[Process]) -> Result<Vec<Snapshot>, Failure> {
-    let answers = ask(processes, Process::snapshot)?;
-    Ok(answers.into_iter().map(|(_, snapshot)| snapshot).collect())
+/// Removes the processes that have ended since they were selected, and names them.
+///
+/// # Errors
+///
+/// All have ended.
+fn leave_out_the_ended(processes: &mut Vec<Process>) -> Result<(), Failure> {
+    let ended: Vec<_> = processes.extract_if(.., |process| process.has_ended()).collect();
+    let notes: Vec<_> =
+        ended.iter().map(|process| format!("process {} has ended", process.pid())).collect();
+    if processes.is_empty() {
+        return Err(Failure::Work(notes.join("\n")));
+    }
+    notes.iter().for_each(|note| output::note(note));
+    Ok(())
+}
+
+/// Adds the peers whose messages are arriving. A process that has just ended, or that runs an older
+/// version, does not respond.
+fn add_senders(activities: &mut [Activity]) {
+    let processes: Vec<_> = activities.iter().map(|one| Process::new(one.now.pid)).collect();
+    for (activity, senders) in activities.iter_mut().zip(Query::SENDERS.all(&processes)) {
+        activity.senders = senders.ok();
+    }
+}
+
+fn snapshots(responses: Responses<Snapshot>) -> Vec<Snapshot> {
+    responses.received.into_iter().map(|(_, snapshot)| snapshot).collect()
 }
 
 /// Pairs the snapshots by process and returns the activity of each. A process present in only one
@@ -155,11 +195,18 @@ fn activities(before: &[Snapshot], now: &[Snapshot]) -> Result<Vec<Activity>, Fa
     Ok(activities)
 }
 
-fn show(arguments: &MetricsArguments, activities: &[Activity]) -> Result<(), Failure> {
+/// Shows activities, and the processes that did not respond.
+fn show(
+    arguments: &MetricsArguments,
+    activities: &[Activity],
+    silent: &[Silent],
+) -> Result<(), Failure> {
     if arguments.json {
         let processes: Vec<_> = activities.iter().map(Activity::json).collect();
-        return output::line(&json!({ "processes": processes }).to_string());
+        let silent: Vec<_> = silent.iter().map(Silent::json).collect();
+        return output::line(&json!({ "processes": processes, "silent": silent }).to_string());
     }
-    let texts: Vec<_> = activities.iter().map(tables::text).collect();
-    output::write(texts.join("\n"))
+    let activities = activities.iter().map(tables::text);
+    let silent = silent.iter().map(|silent| format!("{}\n", silent.reason));
+    output::write(activities.chain(silent).collect::<Vec<_>>().join("\n"))
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use apus::introspection::{Process, processes};
+use apus::introspection::{Error, Process, Query, processes};
 use apus::prometheus::Exporter;
 use apus::snapshot::Snapshot;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -20,8 +20,8 @@ use apus_command_line::output;
 pub(super) fn listen(address: SocketAddr, pid: Option<u32>) -> Result<(), Failure> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM]).map_err(|error| Failure::of("catch signals", &error))?;
-    let exporter =
-        Exporter::with_source(address, true, move || snapshots(pid)).map_err(|error| {
+    let exporter = Exporter::with_source(address, true, move || snapshots(&selected(pid)))
+        .map_err(|error| {
             Failure::Work(format!("listen on {address}: {error}\nPort 0 picks a free one."))
         })?;
     output::line(&format!("listening on http://{}/metrics", exporter.local_addr()))?;
@@ -29,12 +29,22 @@ pub(super) fn listen(address: SocketAddr, pid: Option<u32>) -> Result<(), Failur
     Ok(())
 }
 
-/// Returns the snapshots of all running processes. Prometheus detects an ended process by its
-/// missing values.
-fn snapshots(pid: Option<u32>) -> Vec<Snapshot> {
-    let all = match pid {
+/// Returns the process with this id, or all processes.
+fn selected(pid: Option<u32>) -> Vec<Process> {
+    match pid {
         Some(pid) => vec![Process::new(pid)],
         None => processes().unwrap_or_default(),
+    }
+}
+
+/// Returns the snapshots of these processes. Prometheus detects an ended process by its missing
+/// values, and one that does not respond by the value 0 of `apus_up`.
+pub(super) fn snapshots(processes: &[Process]) -> Vec<Snapshot> {
+    let responses = processes.iter().zip(Query::SNAPSHOT.all(processes));
+    let snapshot = |(process, response): (&Process, Result<Snapshot, Error>)| match response {
+        Ok(snapshot) => Some(snapshot),
+        Err(Error::Absent { .. } | Error::Ended { .. }) => None,
+        Err(_) => Some(process.unresponsive_snapshot()),
     };
-    all.iter().filter_map(|process| process.snapshot().ok()).collect()
+    responses.filter_map(snapshot).collect()
 }

@@ -22,6 +22,7 @@ use signal_hook::consts::SIGTERM;
 
 use crate::processes::parse_pid;
 use apus_command_line::failure::Failure;
+use apus_report::progress::can_move_cursor;
 use model::{INTERVALS, Model};
 use sampler::Sampler;
 
@@ -63,11 +64,13 @@ const TICK: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 ///
-/// Standard input or output is not a terminal, or the terminal fails.
+/// Standard input or output is not a terminal, the terminal can only append text, or it fails.
 pub(crate) fn run(arguments: &TopArguments) -> Result<(), Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        let text = "`apus top` needs a terminal; `apus metrics --all --count 0` works without one";
-        return Err(Failure::Work(text.to_owned()));
+        return Err(unsuitable("needs a terminal"));
+    }
+    if !can_move_cursor() {
+        return Err(unsuitable("needs a terminal that can move the cursor, and TERM names none"));
     }
     let ended = Arc::new(AtomicBool::new(false));
     // SIGHUP keeps its default action: without a terminal no state needs restoring, and a read of
@@ -80,6 +83,11 @@ pub(crate) fn run(arguments: &TopArguments) -> Result<(), Failure> {
     let result = show(arguments, &mut terminal, &ended);
     ratatui::restore();
     result.map_err(|error| Failure::of("draw on the terminal", &error))
+}
+
+fn unsuitable(problem: &str) -> Failure {
+    let instead = "`apus metrics --all --count 0` works without one";
+    Failure::Work(format!("`apus top` {problem}; {instead}"))
 }
 
 fn show(

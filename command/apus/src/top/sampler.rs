@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use apus::introspection::{Process, RpcRow, Senders, processes};
+use apus::introspection::{Error, Process, Query, RpcRow, Senders, processes};
 use apus::snapshot::Snapshot;
 
 /// The answers of all processes to one round of requests.
@@ -84,18 +84,37 @@ fn sample(pids: &[u32]) -> Sample {
     } else {
         pids.iter().map(|pid| Process::new(*pid)).collect()
     };
-    all.iter().map(ask).collect()
+    samples(&all)
 }
 
-fn ask(process: &Process) -> ProcessSample {
-    let snapshot =
-        process.snapshot().map_err(|error| error.to_string().replace(char::is_control, "?"));
-    // Once a process has failed to answer, it is not waited for again.
-    let answers = snapshot.is_ok();
-    ProcessSample {
-        pid: process.pid(),
-        snapshot,
-        rpcs: answers.then(|| process.rpcs().ok()).flatten().unwrap_or_default(),
-        senders: answers.then(|| process.senders().ok()).flatten().unwrap_or_default(),
-    }
+/// Sends the requests to all processes at once. A silent process is not waited for again.
+fn samples(processes: &[Process]) -> Sample {
+    let snapshots = Query::SNAPSHOT.all(processes);
+    let answering = processes.iter().zip(&snapshots).filter(|(_, snapshot)| snapshot.is_ok());
+    let answering: Vec<_> = answering.map(|(process, _)| process.clone()).collect();
+    let mut rpcs = Query::RPCS.all(&answering).into_iter();
+    let mut senders = Query::SENDERS.all(&answering).into_iter();
+    let sample = |(process, snapshot): (&Process, Result<Snapshot, Error>)| {
+        let more = snapshot.is_ok().then(|| (rpcs.next(), senders.next()));
+        let (rpcs, senders) = more.unwrap_or_default();
+        ProcessSample {
+            pid: process.pid(),
+            snapshot: snapshot.map_err(|error| reason(process, &error)),
+            rpcs: rpcs.and_then(Result::ok).unwrap_or_default(),
+            senders: senders.and_then(Result::ok).unwrap_or_default(),
+        }
+    };
+    processes.iter().zip(snapshots).map(sample).collect()
+}
+
+/// Returns the reason why a process has no counters. It is short: the column is narrow, and the row
+/// has the process id.
+fn reason(process: &Process, error: &Error) -> String {
+    let reason = match error {
+        Error::Unresponsive { source, .. } => format!("no response: {source}"),
+        _ if process.has_ended() => "has ended, or never existed".to_owned(),
+        _ => error.to_string(),
+    };
+    // The text may come from a process of another user.
+    reason.replace(char::is_control, "?")
 }

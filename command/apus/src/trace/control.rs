@@ -1,10 +1,11 @@
 //! `apus trace freeze`, `resume` and `status`: control of recording in running processes.
 
-use apus::introspection::{Error, Process, TraceStatus};
+use apus::introspection::{Process, Query, TraceStatus};
+use apus::snapshot::Snapshot;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::processes::{Processes, label};
+use crate::processes::{Processes, Responses, Silent, label};
 use apus_command_line::failure::Failure;
 use apus_command_line::output;
 
@@ -61,32 +62,41 @@ struct ControlArguments {
 }
 
 pub(super) fn freeze(arguments: &Freeze) -> Result<(), Failure> {
-    arguments.control.show("trace freeze", Process::freeze_trace)
+    arguments.control.show("trace freeze", Query::FREEZE_TRACE)
 }
 
 pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
-    arguments.control.show("trace resume", Process::resume_trace)
+    arguments.control.show("trace resume", Query::RESUME_TRACE)
 }
 
 pub(super) fn status(arguments: &Status) -> Result<(), Failure> {
-    arguments.control.show("trace status", Process::trace_status)
+    arguments.control.show("trace status", Query::TRACE_STATUS)
 }
 
 impl ControlArguments {
     /// Sends the request to each process, and prints the status of its recording afterwards.
-    fn show(
-        &self,
-        command: &str,
-        request: fn(&Process) -> Result<TraceStatus, Error>,
-    ) -> Result<(), Failure> {
-        let answers = self.processes.ask(command, request)?;
+    ///
+    /// # Errors
+    ///
+    /// A process has not responded. The others are printed before.
+    fn show(&self, command: &str, query: Query<TraceStatus>) -> Result<(), Failure> {
+        let processes = self.processes.select(command)?;
+        let responses = Responses::request(&processes, query)?;
+        let received = &responses.received;
         if self.json {
             let processes: Vec<_> =
-                answers.iter().map(|(process, status)| json(process, status)).collect();
-            return output::line(&json!({ "processes": processes }).to_string());
+                received.iter().map(|(process, status)| json(process, status)).collect();
+            let silent: Vec<_> = responses.silent.iter().map(Silent::json).collect();
+            output::line(&json!({ "processes": processes, "silent": silent }).to_string())?;
+        } else {
+            let processes: Vec<_> = received.iter().map(|(process, _)| process.clone()).collect();
+            let snapshots = Query::SNAPSHOT.all(&processes);
+            let lines = received.iter().zip(snapshots).map(|((process, status), snapshot)| {
+                text(&name(process, snapshot.ok().as_ref()), status)
+            });
+            output::write(lines.collect::<String>())?;
         }
-        let text = |(process, status): &(Process, TraceStatus)| text(&name(process), status);
-        output::write(answers.iter().map(text).collect::<String>())
+        Silent::require_none(&responses.silent)
     }
 }
 
@@ -99,10 +109,10 @@ fn json(process: &Process, status: &TraceStatus) -> Value {
 }
 
 /// Returns the process id, and the program and addresses if the process still runs.
-fn name(process: &Process) -> String {
-    match process.snapshot() {
-        Ok(snapshot) => format!("process {}, {}", process.pid(), label(&snapshot)),
-        Err(_) => format!("process {}", process.pid()),
+fn name(process: &Process, snapshot: Option<&Snapshot>) -> String {
+    match snapshot {
+        Some(snapshot) => format!("process {}, {}", process.pid(), label(snapshot)),
+        None => format!("process {}", process.pid()),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use apus::introspection::Process;
+use apus::introspection::Query;
 use apus_trace::Trace;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::processes::Processes;
+use crate::processes::{Processes, Responses, Silent};
 use apus_command_line::destination::Destination;
 use apus_command_line::failure::Failure;
 use apus_command_line::output;
@@ -43,17 +43,26 @@ struct DumpedTrace {
 }
 
 /// Writes the files, and prints their names.
+///
+/// # Errors
+///
+/// A process has not responded, after the traces of the others were written; or a file cannot be
+/// written.
 pub(super) fn run(arguments: &DumpArguments) -> Result<(), Failure> {
     let DumpArguments { processes, out, json } = arguments;
     let target = Target::open(out, processes.all)?;
-    let traces = processes.ask("trace dump", Process::trace)?;
-    let dumped = traces.into_iter().map(|(_, trace)| target.write(trace));
+    let processes = processes.select("trace dump")?;
+    let Responses { received, silent } = Responses::request(&processes, Query::TRACE)?;
+    let dumped = received.into_iter().map(|(_, trace)| target.write(trace));
     let dumped = dumped.collect::<Result<Vec<_>, _>>()?;
     if *json {
         let traces: Vec<_> = dumped.iter().map(DumpedTrace::json).collect();
-        return output::line(&json!({ "traces": traces }).to_string());
+        let silent: Vec<_> = silent.iter().map(Silent::json).collect();
+        output::line(&json!({ "traces": traces, "silent": silent }).to_string())?;
+    } else {
+        output::write(dumped.iter().map(DumpedTrace::line).collect::<String>())?;
     }
-    output::write(dumped.iter().map(DumpedTrace::line).collect::<String>())
+    Silent::require_none(&silent)
 }
 
 /// The file, or the directory for several files.

@@ -1,483 +1,42 @@
-//! `apus doctor` on hosts and paths with one fault each: it reports that fault and no other. A host
-//! without faults is reported as clean.
-//!
-//! Faults are planted in a network of namespaces, or, for settings shared by all namespaces, in a
-//! folder that replaces `/proc` and `/sys`. Without namespaces or a required program, a test prints
-//! a message and passes.
+//! `apus doctor` on this host. `lab/command/tests/operator/doctor.rs` examines hosts and paths with
+//! planted faults.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use apus_testbed::Error;
-use apus_testbed::fabric::{Fabric, Spec, Uplink};
-use apus_testbed::machine::{Cores, pin};
+use apus_doctor::testing::{Report, Root};
+use apus_measure::machine::{Cores, pin};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{apus, object, text};
+use crate::harness::{apus, text};
 
-/// Files in `/proc` and `/sys` of a host without faults.
-const CLEAN: [(&str, &str); 15] = [
-    ("proc/stat", "cpu  10 0 10 1000 0 0 0 0 0 0"),
-    ("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0"),
-    ("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0"),
-    ("proc/sys/net/core/rmem_max", "4194304"),
-    ("proc/sys/net/core/wmem_max", "4194304"),
-    (
-        "proc/self/limits",
-        "Max open files            4096                 4096                 files",
-    ),
-    ("proc/self/cgroup", "0::/"),
-    ("sys/fs/cgroup/cpu.max", "max 100000"),
-    ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc"),
-    ("sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet acpi_pm"),
-    ("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "performance"),
-    ("sys/devices/system/cpu/cpu0/cpuidle/state0/name", "C1"),
-    ("sys/devices/system/cpu/cpu0/cpuidle/state0/latency", "2"),
-    ("sys/devices/system/cpu/cpu0/cpuidle/state0/disable", "0"),
-    ("sys/class/net/fab0/duplex", "full"),
-];
-
-/// A folder that replaces `/proc` and `/sys`.
-struct Root(tempfile::TempDir);
-
-impl Root {
-    fn clean() -> Self {
-        let root = Self(tempfile::tempdir().unwrap());
-        CLEAN.iter().for_each(|(file, content)| root.plant(file, content));
-        root
-    }
-
-    fn plant(&self, file: &str, content: &str) {
-        let place = self.0.path().join(file);
-        fs::create_dir_all(place.parent().unwrap()).unwrap();
-        fs::write(place, content).unwrap();
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Returns the folder of the sockets of running processes. Endpoints of other tests use a
-    /// different folder.
-    fn runtime(&self) -> PathBuf {
-        self.path().join("run")
-    }
-
-    /// Plants a process with these counters: a thread of this test that answers like an endpoint's
-    /// process. It ends with the program.
-    fn plant_process(&self, counters: &Value) {
-        fs::create_dir_all(self.runtime()).unwrap();
-        fs::set_permissions(self.runtime(), Permissions::from_mode(0o700)).unwrap();
-        let pid = std::process::id();
-        let listener = UnixListener::bind(self.runtime().join(format!("{pid}.sock"))).unwrap();
-        let endpoint = json!({ "address": "127.0.0.1:4000", "counters": counters });
-        let snapshot = json!({ "pid": pid, "program": "planted", "endpoints": [endpoint] });
-        let body = snapshot.to_string();
-        let response = format!("{{\"ok\":true,\"bytes\":{}}}\n{body}", body.len());
-        thread::spawn(move || {
-            for mut stream in listener.incoming().map_while(Result::ok) {
-                let mut request = String::new();
-                // The first connection only checks that the process exists.
-                if BufReader::new(&stream).read_line(&mut request).is_ok_and(|bytes| bytes > 0) {
-                    assert_eq!(request, "metrics\n");
-                    stream.write_all(response.as_bytes()).unwrap();
-                }
+/// Plants a process with these counters: a thread of this test that answers like an endpoint's
+/// process. It ends with the program.
+fn plant_process(runtime: &Path, counters: &Value) {
+    fs::create_dir_all(runtime).unwrap();
+    fs::set_permissions(runtime, Permissions::from_mode(0o700)).unwrap();
+    let pid = std::process::id();
+    let listener = UnixListener::bind(runtime.join(format!("{pid}.sock"))).unwrap();
+    let endpoint = json!({ "address": "127.0.0.1:4000", "counters": counters });
+    let snapshot = json!({ "pid": pid, "program": "planted", "endpoints": [endpoint] });
+    let body = snapshot.to_string();
+    let response = format!("{{\"ok\":true,\"bytes\":{}}}\n{body}", body.len());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut request = String::new();
+            // The first connection only checks that the process exists.
+            if BufReader::new(&stream).read_line(&mut request).is_ok_and(|bytes| bytes > 0) {
+                assert_eq!(request, "metrics\n");
+                stream.write_all(response.as_bytes()).unwrap();
             }
-        });
-    }
-}
-
-/// Two hosts with a switch between them, and `apus doctor --listen` on the second host.
-struct Network {
-    fabric: Fabric,
-    root: Root,
-    listener: Option<(Child, BufReader<ChildStdout>)>,
-    address: String,
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        if let Some((child, _)) = &mut self.listener {
-            // Both fail only if the process has already ended.
-            let _ = child.kill();
-            let _ = child.wait();
         }
-    }
-}
-
-/// Returns a fabric whose links are fast enough never to limit the rate, so that the packets of a
-/// burst arrive together.
-fn fast() -> Spec {
-    let link = apus_workload::Rate::from_mbps(100_000).unwrap();
-    Spec { nodes: 2, link, uplink: Uplink::Free, ..Spec::default() }
-}
-
-fn in_namespace(enter: &[OsString], words: &str) -> Output {
-    let mut command = Command::new(&enter[0]);
-    command
-        .args(&enter[1..])
-        .args(["/bin/sh", "-c"])
-        .arg(format!("PATH=$PATH:/usr/sbin:/sbin; {words}"));
-    command.output().unwrap()
-}
-
-impl Network {
-    /// Builds a network without faults. Returns `None`, with a message, if this machine does not
-    /// support it.
-    fn open(spec: &Spec) -> Option<Self> {
-        let fabric = match Fabric::up(spec) {
-            Ok(fabric) => fabric,
-            Err(error @ Error::Unavailable { .. }) => {
-                eprintln!("SKIPPED: {error}");
-                return None;
-            }
-            Err(error) => panic!("{error}"),
-        };
-        let mut network =
-            Self { fabric, root: Root::clean(), listener: None, address: String::new() };
-        // As with network cards, packets must leave the switch one by one and be merged at the
-        // receiver. A virtual cable does so only with segmentation offload off at the sending end.
-        let ready = network.in_host(0, "ethtool -K fab0 gro on").status.success()
-            && network.in_host(1, "ethtool -K fab0 gro on").status.success()
-            && network.in_switch("ethtool -K p1 tso off && ethtool -K p2 tso off").status.success();
-        if !ready {
-            eprintln!(
-                "SKIPPED: `ethtool` (package ethtool) is missing, which makes virtual cables behave like network cards"
-            );
-            return None;
-        }
-        network.listen();
-        Some(network)
-    }
-
-    fn in_host(&self, node: usize, words: &str) -> Output {
-        in_namespace(&self.fabric.enter(node), words)
-    }
-
-    fn in_switch(&self, words: &str) -> Output {
-        in_namespace(&self.fabric.layout().enter_switch(), words)
-    }
-
-    /// Runs a command in a host that must succeed.
-    fn break_host(&self, node: usize, words: &str) {
-        let output = self.in_host(node, words);
-        assert!(output.status.success(), "{words}: {}", text(&output.stderr));
-    }
-
-    fn listen(&mut self) {
-        let address = format!("{}:0", self.fabric.address(1));
-        self.start(&["doctor", "--listen", &address]);
-    }
-
-    /// Starts a service on the second host, replacing the current service.
-    fn start(&mut self, words: &[&str]) {
-        if let Some((mut child, _)) = self.listener.take() {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-        let enter = self.fabric.enter(1);
-        let mut command = Command::new(&enter[0]);
-        command.args(&enter[1..]).arg(env!("CARGO_BIN_EXE_apus")).args(words);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        stdout.read_line(&mut line).unwrap();
-        self.address =
-            line.trim_end().strip_prefix("listening on ").expect("an address").to_owned();
-        self.listener = Some((child, stdout));
-    }
-
-    /// Examines the first host and the path to the second. `/sys` belongs to the namespace if the
-    /// system allows the mount.
-    fn examine(&self, before: &str, words: &str) -> Report {
-        let script = format!(
-            "mount -t sysfs sysfs /sys 2>/dev/null; {before} APUS_RUNTIME_DIR={} exec {} doctor {} --json --root {} {words}",
-            self.root.runtime().display(),
-            env!("CARGO_BIN_EXE_apus"),
-            self.address,
-            self.root.path().display()
-        );
-        let mut enter = self.fabric.enter(0);
-        enter.extend(["unshare", "--mount"].map(OsString::from));
-        Report::of(&in_namespace(&enter, &script))
-    }
-}
-
-/// The exit status and the JSON of `apus doctor`.
-struct Report {
-    status: Option<i32>,
-    json: Value,
-}
-
-impl Report {
-    fn of(output: &Output) -> Self {
-        assert!(!output.stdout.is_empty(), "{}", text(&output.stderr));
-        Self { status: output.status.code(), json: object(output) }
-    }
-
-    fn rows(&self) -> impl Iterator<Item = &Value> {
-        self.json["rows"].as_array().unwrap().iter()
-    }
-
-    fn row(&self, check: &str) -> &Value {
-        let row = self.rows().find(|row| row["name"] == check);
-        row.unwrap_or_else(|| panic!("no {check}: {}", self.json))
-    }
-
-    /// Returns the checks with an error or a warning.
-    fn faults(&self) -> BTreeSet<&str> {
-        let faults =
-            self.rows().filter(|row| row["severity"] == "error" || row["severity"] == "warning");
-        faults.map(|row| row["name"].as_str().unwrap()).collect()
-    }
-
-    /// Asserts that this check alone reports a fault, and that the finding contains its consequence
-    /// and its fix.
-    fn assert_only(&self, check: &str, severity: &str, mend: &str) {
-        assert_eq!(self.faults(), BTreeSet::from([check]), "{:#}", self.json);
-        self.assert_fault(check, severity, mend);
-    }
-
-    /// Asserts that this check reports a fault, and that the finding contains its consequence and
-    /// its fix.
-    fn assert_fault(&self, check: &str, severity: &str, mend: &str) {
-        let row = self.row(check);
-        assert_eq!(row["severity"], severity, "{row:#}");
-        assert_eq!(self.status, Some(1), "{row:#}");
-        assert!(!row["why"].as_str().unwrap().is_empty(), "{row:#}");
-        let commands = row["mend"].as_array().unwrap();
-        let is_listed = commands.iter().any(|each| each.as_str().unwrap().contains(mend));
-        assert!(is_listed, "{mend}: {row:#}");
-    }
-}
-
-/// Plants a fault in a file of the first host and asserts that it is found.
-fn assert_found(file: &str, content: &str, (check, severity, mend): (&str, &str, &str)) {
-    let Some(network) = Network::open(&fast()) else { return };
-    network.root.plant(file, content);
-    network.examine("", "").assert_only(check, severity, mend);
-}
-
-#[test]
-fn a_clean_host_is_reported_as_clean() {
-    let Some(network) = Network::open(&fast()) else { return };
-    let report = network.examine("", "");
-    assert_eq!((report.status, report.faults()), (Some(0), BTreeSet::new()), "{:#}", report.json);
-    // The host must not appear clean merely because checks are missing.
-    for check in [
-        "receive-buffer",
-        "segmentation-offload",
-        "shared-memory",
-        "nonlocal-bind",
-        "descriptors",
-        "clock-source",
-        "frequency",
-        "idle-states",
-        "cores",
-        "cpu-quota",
-        "other-load",
-        "needless-resends",
-        "peer",
-        "path-priorities",
-        "path-mtu",
-        "path-loss",
-        "path-merging",
-    ] {
-        assert_eq!(report.row(check)["severity"], "ok", "{:#}", report.row(check));
-    }
-    assert_eq!(report.json["experiment"], "doctor");
-    // The documentation explains every check; a packaged crate does not contain it.
-    if let Ok(page) = fs::read_to_string("../../docs/doctor.md") {
-        for row in report.rows() {
-            let name = format!("`{}`", row["name"].as_str().unwrap());
-            assert!(page.contains(&name), "docs/doctor.md does not explain {name}");
-        }
-    }
-    assert_eq!(report.json["config"]["peer"], network.address);
-}
-
-#[test]
-fn a_tiny_receive_buffer() {
-    let Some(network) = Network::open(&fast()) else { return };
-    network.root.plant("proc/sys/net/core/rmem_max", "16384");
-    let report = network.examine("", "");
-    report.assert_only("receive-buffer", "error", "sysctl -w net.core.rmem_max=4194304");
-    // The cost was measured.
-    let lost = report.row("receive-buffer")["measured"][0]["value"].as_f64().unwrap();
-    assert!(lost > 50.0, "{lost} %");
-}
-
-#[test]
-fn receive_offload_is_off_at_the_peer() {
-    let Some(network) = Network::open(&fast()) else { return };
-    network.break_host(1, "ethtool -K fab0 gro off");
-    network.examine("", "").assert_only("path-merging", "warning", "ethtool -K DEVICE gro on");
-}
-
-#[test]
-fn segmentation_offload_is_off() {
-    let Some(network) = Network::open(&fast()) else { return };
-    network.break_host(0, "ethtool -K fab0 gso off tx-udp-segmentation off");
-    let report = network.examine("", "");
-    if report.rows().any(|row| row["name"] == "interface") {
-        eprintln!("SKIPPED: /sys cannot be mounted in a namespace here");
-        return;
-    }
-    report.assert_only("interface-gso", "warning", "ethtool -K fab0 gso on");
-}
-
-#[test]
-fn an_mtu_that_the_switch_does_not_carry() {
-    let Some(network) = Network::open(&fast()) else { return };
-    network.break_host(0, "ip link set dev fab0 mtu 9000");
-    let report = network.examine("", "");
-    report.assert_only("path-mtu", "error", "ip link set dev fab0 mtu 1500");
-    let found = report.row("path-mtu")["found"].as_str().unwrap();
-    // Virtual cables of some kernels have room for a VLAN tag.
-    assert!(found.starts_with("packets of 9000 bytes vanish on the way; up to 150"), "{found}");
-}
-
-/// Makes the switch clear the traffic class of the packets that match `which`, or of all packets if
-/// it is empty. Returns `false`, with a message, if that is impossible here.
-fn clear_classes(network: &Network, which: &str) -> bool {
-    let rules = format!(
-        "nft add table bridge strip && nft 'add chain bridge strip all {{ type filter hook forward priority 0; }}' && \
-         nft 'add rule bridge strip all {which} ip dscp set cs0'"
-    );
-    let output = network.in_switch(&rules);
-    if !output.status.success() {
-        eprintln!("SKIPPED: nftables cannot clear a traffic class here: {}", text(&output.stderr));
-    }
-    output.status.success()
-}
-
-#[test]
-fn traffic_classes_are_cleared_on_the_way() {
-    for (which, there) in
-        [("", "there and back"), ("ip daddr 10.77.0.1", "back"), ("ip daddr 10.77.0.2", "there")]
-    {
-        let Some(network) = Network::open(&fast()) else { return };
-        if !clear_classes(&network, which) {
-            return;
-        }
-        let report = network.examine("", "");
-        report.assert_only("path-priorities", "warning", "num_priorities = 1");
-        let found = report.row("path-priorities")["found"].as_str().unwrap();
-        assert!(
-            found.contains(&format!("on the way {there}: ")) && found.contains("0xe0 as 0x00"),
-            "{found}"
-        );
-    }
-}
-
-#[test]
-fn one_core_for_four_threads() {
-    let Some(network) = Network::open(&fast()) else { return };
-    let one = "core=$(taskset -cp $$ | sed 's/.*: \\([0-9]*\\).*/\\1/'); taskset -cp $core $$ >/dev/null;";
-    let report = network.examine(one, "--threads 4 --poll spin");
-    report.assert_only("cores", "error", "poll = \"block\"");
-    assert!(report.row("cores")["found"].as_str().unwrap().starts_with("1 core for 4 threads"));
-}
-
-#[test]
-fn packets_are_lost() {
-    let Some(network) = Network::open(&Spec { loss: 0.03, ..fast() }) else { return };
-    network.examine("", "").assert_fault("path-loss", "warning", "nstat -z UdpRcvbufErrors");
-}
-
-#[test]
-fn a_switch_with_a_tiny_buffer() {
-    let link = apus_workload::Rate::from_mbps(200).unwrap();
-    let Some(network) = Network::open(&Spec { link, buffer: 10_000, ..fast() }) else { return };
-    network.examine("", "").assert_fault("path-loss", "error", "unsched_bytes_max = 15000");
-}
-
-#[test]
-fn any_address_can_be_bound() {
-    let Some(network) = Network::open(&fast()) else { return };
-    network.break_host(0, "echo 1 > /proc/sys/net/ipv4/ip_nonlocal_bind");
-    network.examine("", "").assert_only(
-        "nonlocal-bind",
-        "warning",
-        "sysctl -w net.ipv4.ip_nonlocal_bind=0",
-    );
-}
-
-#[test]
-fn a_clock_that_takes_long_to_read() {
-    assert_found(
-        "sys/devices/system/clocksource/clocksource0/current_clocksource",
-        "hpet",
-        ("clock-source", "warning", "echo tsc > /sys/devices/system/clocksource"),
-    );
-}
-
-#[test]
-fn a_governor_that_saves_power() {
-    assert_found(
-        "sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
-        "powersave",
-        ("frequency", "warning", "cpupower frequency-set --governor performance"),
-    );
-}
-
-#[test]
-fn idle_states_that_take_long_to_leave() {
-    assert_found(
-        "sys/devices/system/cpu/cpu0/cpuidle/state0/latency",
-        "133",
-        ("idle-states", "warning", "cpupower idle-set"),
-    );
-}
-
-#[test]
-fn a_control_group_that_limits_processor_time() {
-    assert_found("sys/fs/cgroup/cpu.max", "50000 100000", ("cpu-quota", "warning", "CPUQuota="));
-}
-
-#[test]
-fn a_link_at_a_tenth_of_its_rate() {
-    let Some(network) = Network::open(&fast()) else { return };
-    network.root.plant("sys/class/net/fab0/speed", "100");
-    let report = network.examine("", "");
-    if report.rows().any(|row| row["name"] == "interface") {
-        eprintln!("SKIPPED: /sys cannot be mounted in a namespace here");
-        return;
-    }
-    report.assert_only("link-rate", "warning", "ethtool -s fab0 autoneg on");
-}
-
-#[test]
-fn no_service_listens() {
-    let Some(mut network) = Network::open(&fast()) else { return };
-    let (mut child, _) = network.listener.take().unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let report = network.examine("", "");
-    report.assert_only("peer", "error", "apus doctor --listen");
-    let found = report.row("peer")["found"].as_str().unwrap();
-    assert!(found.ends_with("no socket listens on that port"), "{found}");
-}
-
-#[test]
-fn a_service_reveals_the_way_back() {
-    let Some(mut network) = Network::open(&fast()) else { return };
-    let address = format!("{}:0", network.fabric.address(1));
-    network.start(&["serve", &address]);
-    let report = network.examine("", "");
-    assert_eq!(report.row("peer")["severity"], "note", "{:#}", report.json);
-    assert_eq!(report.row("path-priorities")["severity"], "ok", "{:#}", report.json);
-    if clear_classes(&network, "ip daddr 10.77.0.1") {
-        network.examine("", "").assert_fault("path-priorities", "warning", "num_priorities = 1");
-    }
+    });
 }
 
 /// A process that occupies a core until the test ends.
@@ -521,7 +80,10 @@ fn peers_that_repeat_what_has_arrived() {
         Report::of(&command.stdin(Stdio::null()).output().unwrap())
     };
     assert_eq!(examine().row("needless-resends")["severity"], "ok");
-    root.plant_process(&json!({ "resent_discards": 9_283, "packets_received.data": 92_925 }));
+    plant_process(
+        &root.runtime(),
+        &json!({ "resent_discards": 9_283, "packets_received.data": 92_925 }),
+    );
     let report = examine();
     let pid = std::process::id();
     report.assert_fault(
@@ -586,4 +148,60 @@ fn a_listener_answers_until_it_is_terminated() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let end: Value = serde_json::from_str(&rest).unwrap();
     assert!(end["answered"].as_u64().unwrap() > 20, "{rest}");
+}
+
+/// The values of the file are judged, not the defaults.
+#[test]
+fn the_configuration_is_judged() {
+    let root = Root::clean();
+    let file = root.path().join("apus.toml");
+    let content = "poll = 'spin'\nreceivers = 1000\nlocal = false\n\
+                   [udp]\nreceive_buffer = 32768\nsegmentation_offload = false\nreports = false\n\
+                   [trace]\nfolder = '/proc/none'\n";
+    fs::write(&file, content).unwrap();
+    let examine = |more: &[&str]| {
+        let mut command = apus();
+        command.env("APUS_RUNTIME_DIR", root.runtime()).args(["doctor", "--json", "--root"]);
+        command.arg(root.path()).arg("--config").arg(&file).args(more).stdin(Stdio::null());
+        Report::of(&command.output().unwrap())
+    };
+    let report = examine(&[]);
+    report.assert_fault("receive-buffer", "error", "receive_buffer = 4194304");
+    let found = report.row("receive-buffer")["found"].as_str().unwrap();
+    assert!(found.contains("the configuration requests 32768"), "{found}");
+    report.assert_fault("cores", "error", "receivers = ");
+    report.assert_fault("segmentation-offload", "warning", "segmentation_offload = true");
+    report.assert_fault("icmp-errors", "warning", "reports = true");
+    report.assert_fault("trace-files", "warning", "/proc/none");
+    assert_eq!(report.row("shared-memory")["severity"], "note");
+    assert_eq!(report.row("configuration")["severity"], "ok");
+    // Arguments have precedence over the file.
+    assert_eq!(examine(&["--threads", "1"]).row("cores")["severity"], "ok");
+}
+
+#[test]
+fn a_configuration_that_no_endpoint_accepts_is_an_error() {
+    let root = Root::clean();
+    let file = root.path().join("apus.toml");
+    fs::write(&file, "[security]\nmode = 'secret'\nsecret = 'missing'\n").unwrap();
+    let mut command = apus();
+    command.args(["doctor", "--json", "--root"]).arg(root.path()).arg("--config").arg(&file);
+    let report = Report::of(&command.stdin(Stdio::null()).output().unwrap());
+    report.assert_fault("configuration", "error", "apus doctor");
+}
+
+/// A new network namespace has one interface, which is down.
+#[test]
+fn a_host_whose_interfaces_are_down_is_an_error() {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--net", env!("CARGO_BIN_EXE_apus"), "doctor"]);
+    let Ok(output) = command.arg("--json").stdin(Stdio::null()).output() else {
+        eprintln!("SKIPPED: unshare is missing");
+        return;
+    };
+    if output.stdout.is_empty() {
+        eprintln!("SKIPPED: {}", text(&output.stderr));
+        return;
+    }
+    Report::of(&output).assert_fault("interface", "error", "ip link set lo up");
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::UdpSocket;
 use std::process::Stdio;
+use std::time::Instant;
 
 use crate::harness::{Service, apus, object, run, text};
+use crate::metrics::HANGS;
 use apus::trace::{Event, Trace};
 use apus_driver::Driver;
 use apus_socket::{Udp, UdpConfig};
@@ -221,9 +223,36 @@ fn a_call_to_a_silent_peer_fails() {
     let output = run(["call", &address, "--timeout", "0.05"]);
     assert_eq!(output.status.code(), Some(1));
     let error = text(&output.stderr);
-    assert!(error.contains("deadline exceeded") && error.contains("--timeout 10"), "{error}");
+    // Nothing has ever answered: more time would not help.
+    assert!(error.contains("deadline exceeded") && error.contains("firewall"), "{error}");
+    assert!(!error.contains("--timeout"), "{error}");
     let error = text(&run(["call", &address]).stderr);
     assert!(error.contains("peer silent for") && error.contains("firewall"), "{error}");
+}
+
+#[test]
+fn the_json_names_the_path_of_the_calls() {
+    let service = Service::start(&[]);
+    let row = |more: &[&str]| {
+        let words = ["call", &service.address(), "--json", "--quiet"];
+        object(&run(words.iter().chain(more)))["rows"][0].clone()
+    };
+    let udp = row(&["--path", "udp", "--count", "3"]);
+    assert_eq!((&udp["path"], &udp["memory_calls"]), (&"udp".into(), &0.into()), "{udp}");
+    assert!(udp["why_not_memory"].as_str().unwrap().contains("--path udp"), "{udp}");
+    let first = row(&[]);
+    assert_eq!(first["path"] == "memory", first["why_not_memory"].is_null(), "{first}");
+    // The first calls may use the network while both ends connect.
+    let began = Instant::now();
+    let memory = loop {
+        let row = row(&["--count", "1000"]);
+        if row["path"] == "memory" {
+            break row;
+        }
+        assert!(began.elapsed() < HANGS, "{row}");
+    };
+    assert!(memory["memory_calls"].as_u64() > Some(0), "{memory}");
+    assert!(memory["why_not_memory"].is_null(), "{memory}");
 }
 
 #[test]

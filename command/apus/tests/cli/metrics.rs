@@ -213,6 +213,115 @@ fn prometheus_reads_all_processes() {
     assert_eq!(exporter.0.wait().unwrap().code(), Some(0));
 }
 
+/// Waits until the system has stopped a process.
+pub(crate) fn stop(service: &Service) {
+    service.signal(Signal::STOP);
+    let stat = format!("/proc/{}/stat", service.pid());
+    let began = Instant::now();
+    while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+        assert!(began.elapsed() < HANGS, "it is not stopped");
+        std::thread::yield_now();
+    }
+}
+
+/// A scrape of the exporter that serves all processes of a folder.
+fn scrape(folder: &Path) -> String {
+    let mut exporter = in_folder(folder);
+    exporter.args(["metrics", "--all", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
+    let mut exporter = Killed(exporter.spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(exporter.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let url = line.trim().strip_prefix("listening on http://").unwrap();
+    let mut stream = TcpStream::connect(url.strip_suffix("/metrics").unwrap()).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut scraped = String::new();
+    stream.read_to_string(&mut scraped).unwrap();
+    scraped
+}
+
+/// Processes in a debugger, or stopped by a signal, do not respond. Every tool shows the others.
+#[test]
+fn stopped_processes_are_named_and_hide_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let services: Vec<_> =
+        (0..4).map(|_| Service::start_as(in_folder(folder.path()), &["--path", "udp"])).collect();
+    let (stopped, live) = services.split_at(3);
+    stopped.iter().for_each(stop);
+    let pids = |services: &[Service]| services.iter().map(Service::pid).collect::<Vec<_>>();
+
+    let all = object(&run(folder.path(), &["metrics", "--all", "--interval", "0.05", "--json"]));
+    let listed = |key: &str| {
+        let all = all[key].as_array().unwrap().iter();
+        all.map(|one| one["pid"].as_u64().unwrap() as u32).collect::<Vec<_>>()
+    };
+    let mut expected = pids(stopped);
+    expected.sort_unstable();
+    assert_eq!((listed("processes"), listed("silent")), (pids(live), expected), "{all}");
+    let reason = all["silent"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("does not respond: it is stopped"), "{reason}");
+
+    let output = run(folder.path(), &["metrics", "--all", "--interval", "0.05"]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(shown.contains(&format!("process {}, apus at", live[0].pid())), "{shown}");
+    let printed = text(&run(folder.path(), &["metrics", "--all", "--prometheus"]).stdout);
+    for text in [&printed, &scrape(folder.path())] {
+        let up = |service: &Service| {
+            let line = format!("apus_up{{pid=\"{}\",program=\"apus\"}} ", service.pid());
+            text.lines().find_map(|found| found.strip_prefix(&line))
+        };
+        assert!(stopped.iter().all(|service| up(service) == Some("0")), "{text}");
+        assert_eq!(up(&live[0]), Some("1"), "{text}");
+        let of = |service: &Service| {
+            let pid = format!("pid=\"{}\"", service.pid());
+            text.lines().filter(|line| line.contains(&pid)).count()
+        };
+        assert!(of(&stopped[0]) == 1 && of(&live[0]) > 100, "{text}");
+    }
+
+    let choice = run(folder.path(), &["metrics"]);
+    let stderr = text(&choice.stderr);
+    for service in &services {
+        assert!(stderr.contains(&format!("apus metrics {} ", service.pid())), "{stderr}");
+    }
+    let status = run(folder.path(), &["trace", "status", "--all", "--json"]);
+    let json = object(&status);
+    assert_eq!(json["processes"][0]["pid"], live[0].pid(), "{json}");
+    assert_eq!((json["silent"].as_array().unwrap().len(), status.status.code()), (3, Some(1)));
+    let doctor = object(&run(folder.path(), &["doctor", "--json"]));
+    let rows = doctor["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["name"] == "silent-processes").unwrap();
+    let found = row["found"].as_str().unwrap();
+    assert!(found.starts_with("3 processes have endpoints and do not respond"), "{row}");
+    let files = object(&run(folder.path(), &["fs", "status", "--json"]));
+    assert_eq!(files["silent"].as_array().unwrap().len(), 3, "{files}");
+
+    // Continued, all of them respond.
+    stopped.iter().for_each(|service| service.signal(Signal::CONT));
+    let all = object(&run(folder.path(), &["metrics", "--all", "--interval", "0.05", "--json"]));
+    assert_eq!(all["processes"].as_array().unwrap().len(), 4, "{all}");
+}
+
+#[test]
+fn a_process_that_ends_between_two_snapshots_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start_as(in_folder(folder.path()), &[]);
+    let pid = service.pid().to_string();
+    let mut metrics = in_folder(folder.path());
+    metrics.args(["metrics", &pid, "--interval", "0.2", "--count", "0"]);
+    metrics.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut metrics = metrics.spawn().unwrap();
+    // It has taken two snapshots.
+    let mut shown = BufReader::new(metrics.stdout.take().unwrap());
+    shown.read_line(&mut String::new()).unwrap();
+    drop(service);
+    let mut rest = String::new();
+    shown.read_to_string(&mut rest).unwrap();
+    let output = metrics.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr), format!("error: process {pid} has ended\n"));
+}
+
 #[test]
 fn a_process_that_does_not_exist_is_reported() {
     let folder = tempfile::tempdir().unwrap();

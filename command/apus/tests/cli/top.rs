@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::harness::{run, text};
-use crate::metrics::{HANGS, in_folder, service_and_client};
+use crate::harness::{Service, run, text};
+use crate::metrics::{HANGS, in_folder, service_and_client, stop};
 
 /// A terminal that runs `apus top`. It ends with the test.
 struct Terminal {
@@ -19,9 +19,14 @@ impl Terminal {
     /// Starts `apus top`, and saves the settings of the terminal before and after it. Prints its
     /// exit status when it ends. Returns `None`, with a message, without tmux.
     fn open(folder: &Path) -> Option<Self> {
+        Self::open_named(folder, "")
+    }
+
+    /// Starts it as [`Terminal::open`] does, after the commands in `setting`.
+    fn open_named(folder: &Path, setting: &str) -> Option<Self> {
         let terminal = Self { socket: folder.join("tmux") };
         let script = format!(
-            "stty -g > {0}/before; sh -c 'echo $$ > {0}/pid; exec {1} top --interval 0.1'; echo status $?; stty -g > {0}/after; echo done; cat",
+            "stty -g > {0}/before; sh -c 'echo $$ > {0}/pid; {setting} exec {1} top --interval 0.1'; echo status $?; stty -g > {0}/after; echo done; cat",
             folder.display(),
             env!("CARGO_BIN_EXE_apus")
         );
@@ -161,6 +166,36 @@ fn without_a_terminal_the_command_names_an_alternative() {
     let folder = tempfile::tempdir().unwrap();
     let output = in_folder(folder.path()).args(["top", "--interval", "0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// A terminal without a cursor would show escape sequences as text.
+#[test]
+fn a_dumb_terminal_is_refused() {
+    for setting in ["export TERM=dumb;", "export TERM=;", "unset TERM;"] {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(terminal) = Terminal::open_named(folder.path(), setting) else { return };
+        let screen = terminal.wait("the end", |screen| screen.lines().any(|line| line == "done"));
+        assert!(screen.lines().any(|line| line == "status 1"), "{screen}");
+        assert!(screen.contains("TERM") && screen.contains("apus metrics --all"), "{screen}");
+        assert!(!terminal.is_alternate(), "{screen}");
+    }
+}
+
+#[test]
+fn a_stopped_process_does_not_hide_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let stopped = Service::start_as(in_folder(folder.path()), &["--path", "udp"]);
+    let (service, client) = service_and_client(folder.path());
+    stop(&stopped);
+    let Some(terminal) = Terminal::open(folder.path()) else { return };
+    let screen = terminal.wait("all processes", |screen| {
+        screen.contains("no response: it is stopped") && screen.contains(&service.address())
+    });
+    for pid in [stopped.pid(), service.pid(), client.0.id()] {
+        assert!(screen.contains(&pid.to_string()), "{pid}: {screen}");
+    }
+    terminal.press(&["q"]);
+    terminal.assert_restored(folder.path());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Socket buffer checks: compares buffer limits with the size of a burst, and reads drop counters.
 
+use ::apus::UdpSettings;
 use apus_socket::UdpConfig;
 
 use super::finding::{Finding, Measurement};
@@ -12,31 +13,92 @@ use super::measure::burst;
 const MIN_BUFFER: u64 = 128 << 10;
 
 /// Checks the buffers of both directions, and the drop counters.
-pub(super) fn check(host: &SystemFiles) -> Vec<Finding> {
-    let mut findings = vec![receive(host), send(host)];
+pub(super) fn check(host: &SystemFiles, settings: &UdpSettings) -> Vec<Finding> {
+    let mut findings =
+        vec![receive(host, settings.receive_buffer), send(host, settings.send_buffer)];
     findings.extend(full_buffers(host));
     findings.extend(backlog(host));
     findings
 }
 
-fn receive(host: &SystemFiles) -> Finding {
+/// The size of a buffer, in bytes.
+struct BufferSize {
+    /// Name of the kernel's limit.
+    limit_name: &'static str,
+    limit: u64,
+    /// Size that the endpoint requests.
+    requested: u64,
+    /// Size that apus requests without a configuration.
+    recommended: u64,
+    /// Name of the configuration's key, if it is set.
+    key: Option<&'static str>,
+}
+
+impl BufferSize {
+    /// Returns the size of a buffer; `None` if its limit cannot be read.
+    fn read(
+        host: &SystemFiles,
+        limit_name: &'static str,
+        recommended: usize,
+        (key, configured): (&'static str, Option<usize>),
+    ) -> Option<Self> {
+        let limit = host.number(&format!("/proc/sys/{}", limit_name.replace('.', "/")))?;
+        let requested = configured.unwrap_or(recommended) as u64;
+        let key = configured.is_some().then_some(key);
+        Some(Self { limit_name, limit, requested, recommended: recommended as u64, key })
+    }
+
+    /// Returns the size of the buffer that an endpoint gets.
+    fn actual(&self) -> u64 {
+        self.limit.min(self.requested)
+    }
+
+    fn is_sufficient(&self) -> bool {
+        self.actual() >= self.requested.max(self.recommended)
+    }
+
+    fn fact(&self) -> String {
+        let Self { limit_name, limit, requested, .. } = self;
+        let requests = match self.key {
+            None => format!("apus requests {requested}"),
+            Some(key) => format!("the configuration requests {requested} ({key})"),
+        };
+        format!("{limit_name} is {limit} bytes, and {requests}")
+    }
+
+    /// Returns the commands and settings for a buffer of the recommended or requested size.
+    fn fixes(&self) -> Vec<String> {
+        let mut fixes = Vec::new();
+        if let Some(key) = self.key.filter(|_| self.requested < self.recommended) {
+            fixes.push(format!("{key} = {}  # under [udp] in the configuration", self.recommended));
+        }
+        let enough = self.requested.max(self.recommended);
+        if self.limit < enough {
+            fixes.extend(persistent(self.limit_name, enough));
+        }
+        fixes
+    }
+}
+
+fn receive(host: &SystemFiles, configured: Option<usize>) -> Finding {
     const CHECK: &str = "receive-buffer";
-    let requested = UdpConfig::default().receive_buffer as u64;
-    let Some(limit) = host.number::<u64>("/proc/sys/net/core/rmem_max") else {
+    let recommended = UdpConfig::default().receive_buffer;
+    let setting = ("receive_buffer", configured);
+    let Some(size) = BufferSize::read(host, "net.core.rmem_max", recommended, setting) else {
         return Finding::note(CHECK, "net.core.rmem_max cannot be read");
     };
-    let lost = burst::lost(limit.min(requested)).map(|share| {
+    let lost = burst::lost(size.actual()).map(|share| {
         let what = format!(
             "loss of a burst of {} full packets (one millisecond at 25 Gbit/s) while no thread receives",
             burst::PACKETS
         );
         Measurement::new(what, 100.0 * share, "%")
     });
-    let fact = format!("net.core.rmem_max is {limit} bytes, and apus requests {requested}");
-    if limit >= requested {
+    let fact = size.fact();
+    if size.is_sufficient() {
         return Finding::ok(CHECK, fact).with_measurements(lost);
     }
-    let finding = match limit {
+    let finding = match size.actual() {
         ..MIN_BUFFER => Finding::error(CHECK, fact),
         _ => Finding::warning(CHECK, fact),
     };
@@ -47,17 +109,18 @@ fn receive(host: &SystemFiles) -> Finding {
              Only processes with CAP_NET_ADMIN may exceed the limit.",
         )
         .with_measurements(lost)
-        .fix(persistent("net.core.rmem_max", requested))
+        .fix(size.fixes())
 }
 
-fn send(host: &SystemFiles) -> Finding {
+fn send(host: &SystemFiles, configured: Option<usize>) -> Finding {
     const CHECK: &str = "send-buffer";
-    let requested = UdpConfig::default().send_buffer as u64;
-    let Some(limit) = host.number::<u64>("/proc/sys/net/core/wmem_max") else {
+    let recommended = UdpConfig::default().send_buffer;
+    let setting = ("send_buffer", configured);
+    let Some(size) = BufferSize::read(host, "net.core.wmem_max", recommended, setting) else {
         return Finding::note(CHECK, "net.core.wmem_max cannot be read");
     };
-    let fact = format!("net.core.wmem_max is {limit} bytes, and apus requests {requested}");
-    if limit >= requested {
+    let fact = size.fact();
+    if size.is_sufficient() {
         return Finding::ok(CHECK, fact);
     }
     Finding::note(CHECK, fact)
@@ -65,7 +128,7 @@ fn send(host: &SystemFiles) -> Finding {
             "The buffer is full sooner. The endpoint then waits for room, which costs a system call and a wake-up. \
              Nothing is lost.",
         )
-        .fix(persistent("net.core.wmem_max", requested))
+        .fix(size.fixes())
 }
 
 /// Reports datagrams dropped at a full buffer since boot.
@@ -143,7 +206,7 @@ mod tests {
             [("4194304", Severity::Ok), ("212992", Severity::Warning), ("16384", Severity::Error)]
         {
             let (host, _root) = fixture::host(&[("/proc/sys/net/core/rmem_max", limit)]);
-            let finding = receive(&host);
+            let finding = receive(&host, None);
             assert_eq!(finding.severity, severity, "{finding:?}");
             let lost = finding.measurements.first().map(|figure| figure.value);
             if severity != Severity::Ok {
@@ -151,6 +214,33 @@ mod tests {
                 assert_eq!(finding.fixes[0], "sysctl -w net.core.rmem_max=4194304");
             }
         }
+    }
+
+    #[test]
+    fn the_sizes_of_the_configuration_are_judged() {
+        let (host, _root) = fixture::host(&[
+            ("/proc/sys/net/core/rmem_max", "4194304"),
+            ("/proc/sys/net/core/wmem_max", "4194304"),
+        ]);
+        for (requested, severity, fix) in [
+            (32_768, Severity::Error, "receive_buffer = 4194304"),
+            (1 << 20, Severity::Warning, "receive_buffer = 4194304"),
+            (8 << 20, Severity::Warning, "sysctl -w net.core.rmem_max=8388608"),
+            (4 << 20, Severity::Ok, ""),
+        ] {
+            let finding = receive(&host, Some(requested));
+            assert_eq!(finding.severity, severity, "{finding:?}");
+            assert!(finding.fact.contains(&format!("the configuration requests {requested} ")));
+            assert!(
+                finding.fixes.first().is_none_or(|first| first.starts_with(fix)),
+                "{finding:?}"
+            );
+            assert_eq!(finding.fixes.is_empty(), fix.is_empty(), "{finding:?}");
+        }
+        assert_eq!(send(&host, None).severity, Severity::Ok);
+        let small = send(&host, Some(4096));
+        assert_eq!(small.severity, Severity::Note);
+        assert!(small.fixes[0].starts_with("send_buffer = 1048576"), "{small:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Driver checks: system features available to the UDP driver, and shared memory between
 //! processes.
 
+use ::apus::Settings;
 use apus_driver::Driver;
 use apus_socket::{Udp, UdpConfig};
 
@@ -10,15 +11,15 @@ use super::measure::segments;
 use apus_measure::exchange::{Path, builder, open};
 
 /// Checks the features. An endpoint detects a missing feature too, and works without it.
-pub(super) fn check(host: &SystemFiles) -> Vec<Finding> {
-    let mut findings = offloads();
-    findings.push(shared_memory());
-    findings.push(nonlocal_bind(host));
+pub(super) fn check(host: &SystemFiles, settings: &Settings) -> Vec<Finding> {
+    let mut findings = offloads(settings);
+    findings.push(shared_memory(settings));
+    findings.push(nonlocal_bind(host, settings));
     findings.push(descriptors(host));
     findings
 }
 
-fn offloads() -> Vec<Finding> {
+fn offloads(settings: &Settings) -> Vec<Finding> {
     const CHECK: &str = "segmentation-offload";
     let loopback = UdpConfig::bound_to(([127, 0, 0, 1], 0).into());
     let capabilities = match Udp::open(&loopback) {
@@ -40,34 +41,65 @@ fn offloads() -> Vec<Finding> {
         ]
     });
     let many = capabilities.segments_per_send;
+    let udp = &settings.udp;
     vec![
-        if many > 1 {
+        if many <= 1 {
+            missing(CHECK, "UDP_SEGMENT")
+        } else if udp.segmentation_offload == Some(false) {
+            switched_off(CHECK, "UDP_SEGMENT", "segmentation_offload")
+        } else {
             let fact = format!("UDP_SEGMENT works: one call sends up to {many} packets");
             Finding::ok(CHECK, fact).with_measurements(cost.into_iter().flatten())
-        } else {
-            missing(CHECK, "UDP_SEGMENT")
         },
-        if capabilities.receive_offload {
-            Finding::ok("receive-offload", "UDP_GRO works: one call may receive several packets")
-        } else {
+        if !capabilities.receive_offload {
             missing("receive-offload", "UDP_GRO")
-        },
-        if capabilities.priorities {
-            Finding::ok("traffic-class", "each packet can have its own traffic class")
+        } else if udp.receive_offload == Some(false) {
+            switched_off("receive-offload", "UDP_GRO", "receive_offload")
         } else {
-            Finding::warning(
-                "traffic-class",
-                "the system does not set the traffic class of packets",
-            )
-            .because("All messages then have the same priority in every queue of the path.")
-            .fix(["num_priorities = 1  # in the configuration of apus: no priorities"])
+            Finding::ok("receive-offload", "UDP_GRO works: one call may receive several packets")
         },
+        traffic_class(capabilities.priorities, settings),
     ]
 }
 
+/// A feature that the system has and the configuration does not use.
+fn switched_off(check: &'static str, what: &str, key: &str) -> Finding {
+    Finding::warning(check, format!("the configuration does not use {what} ({key} = false)"))
+        .because("Each packet then costs a system call and a pass through the kernel.")
+        .fix([format!("{key} = true  # under [udp] in the configuration of apus")])
+}
+
+fn traffic_class(works: bool, settings: &Settings) -> Finding {
+    const CHECK: &str = "traffic-class";
+    let why = "All messages then have the same priority in every queue of the path.";
+    let fix = "num_priorities = 1  # under [protocol] in the configuration of apus: no priorities";
+    let is_used = settings.udp.priorities != Some(false);
+    match (works, is_used) {
+        _ if settings.protocol.num_priorities() == 1 => {
+            Finding::ok(CHECK, "the configuration uses no priorities (num_priorities = 1)")
+        }
+        (true, true) => Finding::ok(CHECK, "each packet can have its own traffic class"),
+        (true, false) => {
+            let fact = "the configuration sets no traffic class (priorities = false)";
+            let mend = "priorities = true  # under [udp] in the configuration of apus";
+            Finding::warning(CHECK, fact).because(why).fix([mend, fix])
+        }
+        (false, _) => {
+            let fact = "the system does not set the traffic class of packets";
+            Finding::warning(CHECK, fact).because(why).fix([fix])
+        }
+    }
+}
+
 /// Checks whether calls to peers on this host use shared memory.
-fn shared_memory() -> Finding {
+fn shared_memory(settings: &Settings) -> Finding {
     const CHECK: &str = "shared-memory";
+    if settings.local == Some(false) {
+        let fact = "the configuration does not use shared memory (local = false)";
+        return Finding::note(CHECK, fact)
+            .because("Calls to peers on this host use UDP, and take ten times as long.")
+            .fix(["local = true  # in the configuration of apus"]);
+    }
     match open(builder(Path::Local)) {
         Ok(endpoint) if endpoint.has_local_path() => {
             Finding::ok(CHECK, "calls to peers on this host use shared memory")
@@ -81,7 +113,7 @@ fn shared_memory() -> Finding {
     }
 }
 
-fn nonlocal_bind(host: &SystemFiles) -> Finding {
+fn nonlocal_bind(host: &SystemFiles, settings: &Settings) -> Finding {
     const CHECK: &str = "nonlocal-bind";
     let file =
         |version: &str| host.number::<u8>(&format!("/proc/sys/net/{version}/ip_nonlocal_bind"));
@@ -94,6 +126,9 @@ fn nonlocal_bind(host: &SystemFiles) -> Finding {
     }
     let fact =
         format!("sockets can bind any address (net.{}.ip_nonlocal_bind)", set.join(" and net."));
+    if settings.local == Some(false) {
+        return Finding::ok(CHECK, format!("{fact}, and no endpoint looks for peers on this host"));
+    }
     Finding::warning(CHECK, fact)
         .because(
             "An endpoint recognizes a peer on its own host by an address that can be bound. Here every address can: \
@@ -152,7 +187,7 @@ mod tests {
 
     #[test]
     fn this_system_has_the_features_of_linux() {
-        let findings = check(&SystemFiles::default());
+        let findings = check(&SystemFiles::default(), &Settings::default());
         let severity = |name| findings.iter().find(|each| each.check == name).unwrap().severity;
         assert_eq!(severity("segmentation-offload"), Severity::Ok);
         assert_eq!(severity("shared-memory"), Severity::Ok);
@@ -180,8 +215,27 @@ mod tests {
         let file = "/proc/sys/net/ipv4/ip_nonlocal_bind";
         let (host, _root) =
             fixture::host(&[(file, "1"), ("/proc/sys/net/ipv6/ip_nonlocal_bind", "0")]);
-        let finding = nonlocal_bind(&host);
+        let finding = nonlocal_bind(&host, &Settings::default());
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.fixes[0], "sysctl -w net.ipv4.ip_nonlocal_bind=0");
+        let network_only = "local = false".parse().unwrap();
+        assert_eq!(nonlocal_bind(&host, &network_only).severity, Severity::Ok);
+        assert_eq!(shared_memory(&network_only).severity, Severity::Note);
+    }
+
+    #[test]
+    fn features_that_the_configuration_does_not_use_are_named() {
+        let file =
+            "[udp]\nsegmentation_offload = false\nreceive_offload = false\npriorities = false";
+        let findings = offloads(&file.parse().unwrap());
+        for (finding, key) in
+            findings.iter().zip(["segmentation_offload", "receive_offload", "priorities"])
+        {
+            assert_eq!(finding.severity, Severity::Warning, "{finding:?}");
+            assert!(finding.fixes[0].starts_with(&format!("{key} = true")), "{finding:?}");
+        }
+        let one = "[udp]\npriorities = false\n[protocol]\nnum_priorities = 1".parse().unwrap();
+        assert_eq!(traffic_class(true, &one).severity, Severity::Ok);
+        assert_eq!(traffic_class(false, &Settings::default()).severity, Severity::Warning);
     }
 }

@@ -1,6 +1,6 @@
 //! Endpoint checks: counters of running processes that indicate a fault of the host or of a peer.
 
-use apus::introspection::{Error, Process, processes};
+use apus::introspection::{Error, Query, processes};
 use apus::snapshot::{EndpointSnapshot, Snapshot};
 
 use super::finding::{Finding, Measurement};
@@ -24,13 +24,47 @@ pub(super) fn check() -> Vec<Finding> {
         Ok(found) => found,
         Err(error) => return vec![uninspectable(&error)],
     };
-    // A process may end or be stopped during the request.
-    let snapshots = found.iter().map(Process::snapshot).filter_map(Result::ok);
-    let snapshots: Vec<_> = snapshots.collect();
+    let (mut snapshots, mut silent) = (Vec::new(), Vec::new());
+    for response in Query::SNAPSHOT.all(&found) {
+        match response {
+            Ok(snapshot) => snapshots.push(snapshot),
+            Err(Error::Unresponsive { pid, source }) => silent.push((pid, source.to_string())),
+            // The process has ended meanwhile.
+            Err(_) => {}
+        }
+    }
     let mut findings = vec![judge(&snapshots)];
+    findings.extend(silent_processes(&silent));
     findings.extend(taken_names(&snapshots));
     findings.extend(groups::check(&snapshots));
     findings
+}
+
+/// Reports processes that do not respond, with their ids and the probable causes.
+fn silent_processes(silent: &[(u32, String)]) -> Option<Finding> {
+    let (pid, cause) = silent.first()?;
+    let fact = match silent.len() {
+        1 => format!("process {pid} has endpoints and does not respond: {cause}"),
+        count => {
+            let ids = silent.iter().take(MAX_NAMED).map(|(pid, _)| pid.to_string());
+            let ids = ids.collect::<Vec<_>>().join(", ");
+            let more = if count > MAX_NAMED { ", …" } else { "" };
+            format!(
+                "{count} processes have endpoints and do not respond ({ids}{more}); process {pid}: {cause}"
+            )
+        }
+    };
+    let ids: Vec<_> = silent.iter().map(|(pid, _)| pid.to_string()).collect();
+    let finding = Finding::warning("silent-processes", fact)
+        .because(
+            "Their counters are missing here. Calls to a stopped process end with their deadlines, and its peers keep \
+             memory for it.",
+        )
+        .fix([
+            format!("kill -CONT {}  # if they are stopped", ids.join(" ")),
+            format!("grep -E 'State|TracerPid' /proc/{pid}/status  # T: stopped; TracerPid: its debugger"),
+        ]);
+    Some(finding)
 }
 
 /// The folder of the sockets cannot be used.
@@ -161,6 +195,18 @@ mod tests {
         let finding = taken_names(&[process(8, 0, 10, 0), victim]).unwrap();
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.fact.starts_with("another process has its own name of process 9"));
+    }
+
+    #[test]
+    fn silent_processes_are_named() {
+        assert_eq!(silent_processes(&[]), None);
+        let stopped = |pid: u32| (pid, "it is stopped".to_owned());
+        let one = silent_processes(&[stopped(7)]).unwrap();
+        assert!(one.severity.is_fault() && one.fact.starts_with("process 7 "), "{one:?}");
+        assert!(one.fact.ends_with("it is stopped"), "{one:?}");
+        let many = silent_processes(&[7, 8, 9, 10].map(stopped)).unwrap();
+        assert!(many.fact.starts_with("4 processes ") && many.fact.contains("(7, 8, 9, …)"));
+        assert!(many.fixes[0].starts_with("kill -CONT 7 8 9 10 "), "{many:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::Command;
 
+use ::apus::Settings;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
 
@@ -15,16 +16,73 @@ use apus_measure::program;
 const INTERFACES: &str = "/sys/class/net";
 
 /// Checks the interface towards `peer`, or all interfaces in use.
-pub(super) fn check(host: &SystemFiles, peer: Option<SocketAddr>) -> Vec<Finding> {
+pub(super) fn check(
+    host: &SystemFiles,
+    peer: Option<SocketAddr>,
+    settings: &Settings,
+) -> Vec<Finding> {
     let names = match peer {
         Some(peer) => towards(peer).into_iter().collect(),
         None => in_use(),
     };
     if names.is_empty() && peer.is_none() {
-        let fact = "only the loopback interface is up: peers can only be on this host";
-        return vec![Finding::note("interface", fact)];
+        return vec![unconnected(&Interfaces::read())];
     }
-    names.iter().flat_map(|name| of(host, name)).collect()
+    names.iter().flat_map(|name| of(host, name, settings)).collect()
+}
+
+/// The interfaces of a host without a way to other hosts.
+#[derive(Debug, Default)]
+struct Interfaces {
+    /// Whether the loopback interface is up.
+    has_loopback: bool,
+    /// The other interfaces that are up, without an address that other hosts reach.
+    up: Vec<String>,
+    /// The other interfaces that are down.
+    down: Vec<String>,
+}
+
+impl Interfaces {
+    fn read() -> Self {
+        let mut found = Self::default();
+        for each in getifaddrs().into_iter().flatten() {
+            let is_up = each.flags.contains(InterfaceFlags::IFF_UP);
+            if each.flags.contains(InterfaceFlags::IFF_LOOPBACK) {
+                found.has_loopback |= is_up;
+                continue;
+            }
+            let names = if is_up { &mut found.up } else { &mut found.down };
+            // An interface has an entry for each of its addresses.
+            if !names.contains(&each.interface_name) {
+                names.push(each.interface_name);
+            }
+        }
+        found
+    }
+}
+
+/// Reports that no other host can be reached, or not even this one.
+fn unconnected(interfaces: &Interfaces) -> Finding {
+    const CHECK: &str = "interface";
+    let Interfaces { has_loopback, up, down } = interfaces;
+    let raise = down.iter().map(|name| format!("ip link set {name} up"));
+    let number = up.iter().map(|name| format!("ip address add ADDRESS/LENGTH dev {name}"));
+    if !has_loopback {
+        return Finding::error(
+            CHECK,
+            "the loopback interface is down, and no other one has an address",
+        )
+        .because("No packet is delivered, not even to this host: calls over UDP fail.")
+        .fix(["ip link set lo up".to_owned()].into_iter().chain(raise).chain(number));
+    }
+    let fact = match up.as_slice() {
+        [] => "only the loopback interface is up: peers can only be on this host".to_owned(),
+        up => {
+            let names = up.join(", ");
+            format!("{names}: no address that other hosts reach: peers can only be on this host")
+        }
+    };
+    Finding::note(CHECK, fact).fix(raise.chain(number))
 }
 
 /// Returns the outgoing interface for packets to `peer`; `None` if they stay on this host, or if
@@ -71,7 +129,7 @@ fn address(interface: &nix::ifaddrs::InterfaceAddress) -> Option<IpAddr> {
     v4.or_else(|| storage.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
 }
 
-fn of(host: &SystemFiles, name: &str) -> Vec<Finding> {
+fn of(host: &SystemFiles, name: &str, settings: &Settings) -> Vec<Finding> {
     let folder = format!("{INTERFACES}/{name}");
     let index: Option<u32> = host.number(&format!("{folder}/ifindex"));
     if index.is_none() || index != if_nametoindex(name).ok() {
@@ -81,7 +139,10 @@ fn of(host: &SystemFiles, name: &str) -> Vec<Finding> {
         ])];
     }
     let card = host.has(&format!("{folder}/device"));
-    let mut findings = vec![rate(host, name, &folder), mtu(host, name, &folder)];
+    let mut findings = vec![
+        rate(host, name, &folder, settings.protocol.link_mbps()),
+        mtu(host, name, &folder, settings.udp.max_ip_packet),
+    ];
     findings.extend(errors(host, name, &folder));
     match features(name) {
         Some(features) => findings.extend(switches(name, card, &features)),
@@ -99,7 +160,8 @@ fn of(host: &SystemFiles, name: &str) -> Vec<Finding> {
     findings
 }
 
-fn rate(host: &SystemFiles, name: &str, folder: &str) -> Finding {
+/// Checks the rate of a link, and the configured rate, which is 0 if apus reads it from the system.
+fn rate(host: &SystemFiles, name: &str, folder: &str, configured: u64) -> Finding {
     const CHECK: &str = "link-rate";
     if host.text(&format!("{folder}/duplex")).as_deref() == Some("half") {
         return Finding::error(
@@ -110,12 +172,21 @@ fn rate(host: &SystemFiles, name: &str, folder: &str) -> Finding {
         .fix([format!("ethtool -s {name} autoneg on  # and check the other end of the cable")]);
     }
     let Some(mbps) = host.number::<i64>(&format!("{folder}/speed")).filter(|mbps| *mbps > 0) else {
+        if configured > 0 {
+            let fact = format!(
+                "{name}: does not report its rate; the configuration says {configured} Mbit/s (link_mbps)"
+            );
+            return Finding::ok(CHECK, fact);
+        }
         return Finding::note(CHECK, format!("{name}: does not report its rate"))
             .because(
                 "apus then assumes 25 Gbit/s. On a slower link it sends too fast and grants too much.",
             )
             .fix(["link_mbps = 10000  # under [protocol] in the configuration of apus, with the true rate"]);
     };
+    if let Some(finding) = configured_rate(name, mbps.unsigned_abs(), configured) {
+        return finding;
+    }
     let fact = format!("{name}: {mbps} Mbit/s");
     if mbps >= 1_000 {
         return Finding::ok(CHECK, fact);
@@ -128,15 +199,42 @@ fn rate(host: &SystemFiles, name: &str, folder: &str) -> Finding {
         ])
 }
 
+/// Compares the configured rate with the rate of a link; `None` if they agree within a tenth.
+fn configured_rate(name: &str, mbps: u64, configured: u64) -> Option<Finding> {
+    const CHECK: &str = "link-rate";
+    let fact = format!(
+        "{name}: {mbps} Mbit/s, and the configuration says {configured} Mbit/s (link_mbps)"
+    );
+    let fix = [format!("link_mbps = {mbps}  # under [protocol] in the configuration of apus")];
+    match configured {
+        0 => None,
+        _ if 10 * configured > 11 * mbps => Some(
+            Finding::warning(CHECK, fact)
+                .because("apus sends too fast and grants too much: packets queue up and are lost.")
+                .fix(fix),
+        ),
+        _ if 10 * configured < 9 * mbps => Some(
+            Finding::note(CHECK, fact).because("apus uses a part of the link at most.").fix(fix),
+        ),
+        _ => None,
+    }
+}
+
 /// MTU of Ethernet in bytes. A smaller MTU indicates a tunnel.
 const ETHERNET: u32 = 1_500;
 
-fn mtu(host: &SystemFiles, name: &str, folder: &str) -> Finding {
+/// Checks the longest packet of a link, and the configured one.
+fn mtu(host: &SystemFiles, name: &str, folder: &str, configured: Option<usize>) -> Finding {
     const CHECK: &str = "interface-mtu";
     let Some(mtu) = host.number::<u32>(&format!("{folder}/mtu")) else {
         return Finding::note(CHECK, format!("{name}: its MTU is unknown"));
     };
     let fact = format!("{name}: packets of up to {mtu} bytes");
+    if let Some(most) = configured.filter(|most| *most < mtu as usize && mtu >= ETHERNET) {
+        return Finding::note(CHECK, format!("{fact}, and the configuration uses {most} (max_ip_packet)"))
+            .because("The same data takes more packets.")
+            .fix(["max_ip_packet = 65535  # under [udp] in the configuration of apus: as long as the path carries"]);
+    }
     match mtu {
         ..1_280 => Finding::error(CHECK, fact)
             .because("apus requires packets of 1280 bytes, as IPv6 does.")
@@ -281,10 +379,48 @@ mod tests {
         ] {
             let files = [("/sys/class/net/x0/speed", speed), ("/sys/class/net/x0/duplex", duplex)];
             let (host, _root) = fixture::host(&files);
-            let finding = rate(&host, "x0", FOLDER);
+            let finding = rate(&host, "x0", FOLDER, 0);
             assert_eq!(finding.severity, severity, "{finding:?}");
             assert_eq!(finding.fixes.is_empty(), severity == Severity::Ok);
         }
+    }
+
+    #[test]
+    fn the_configured_rate_and_length_are_compared_with_the_link() {
+        let (host, _root) = fixture::host(&[
+            ("/sys/class/net/x0/speed", "10000"),
+            ("/sys/class/net/x0/mtu", "9000"),
+        ]);
+        for (configured, severity) in [
+            (0, Severity::Ok),
+            (10_000, Severity::Ok),
+            (25_000, Severity::Warning),
+            (1_000, Severity::Note),
+        ] {
+            let finding = rate(&host, "x0", FOLDER, configured);
+            assert_eq!(finding.severity, severity, "{finding:?}");
+        }
+        let finding = mtu(&host, "x0", FOLDER, Some(1_500));
+        assert_eq!(finding.severity, Severity::Note, "{finding:?}");
+        assert_eq!(mtu(&host, "x0", FOLDER, Some(65_535)).severity, Severity::Ok);
+        let (unknown, _root) = fixture::host(&[("/sys/class/net/x0/speed", "-1")]);
+        assert_eq!(rate(&unknown, "x0", FOLDER, 10_000).severity, Severity::Ok);
+    }
+
+    #[test]
+    fn a_host_without_interfaces_is_an_error() {
+        let down = unconnected(&Interfaces::default());
+        assert_eq!(
+            (down.severity, &down.fixes[..]),
+            (Severity::Error, &["ip link set lo up".to_owned()][..])
+        );
+        let alone = Interfaces { has_loopback: true, ..Interfaces::default() };
+        assert_eq!(unconnected(&alone).severity, Severity::Note);
+        let names = || vec!["x0".to_owned()];
+        let finding = unconnected(&Interfaces { up: names(), ..alone });
+        assert!(finding.fact.starts_with("x0: no address"), "{finding:?}");
+        let finding = unconnected(&Interfaces { down: names(), ..Interfaces::default() });
+        assert_eq!(finding.fixes[1], "ip link set x0 up");
     }
 
     #[test]
@@ -296,7 +432,7 @@ mod tests {
             ("9000", Severity::Ok),
         ] {
             let (host, _root) = fixture::host(&[("/sys/class/net/x0/mtu", mtu)]);
-            assert_eq!(super::mtu(&host, "x0", FOLDER).severity, severity, "{mtu}");
+            assert_eq!(super::mtu(&host, "x0", FOLDER, None).severity, severity, "{mtu}");
         }
     }
 

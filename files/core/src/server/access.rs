@@ -1,9 +1,12 @@
 //! Access of sessions to nodes, and of clients that return with changes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::rights::access::WRITE;
+use crate::rights::{OVERFLOW_ID, Ownership, Rights, User};
 use crate::store::{Store, StoreError};
-use crate::wire::{Handle, Ino, LeaseKind};
+use crate::wire::{Attributes, Errno, Handle, Ino, LeaseKind, NodeKind};
 
 use super::abandoned::Abandoned;
 use super::contention::Contention;
@@ -91,6 +94,48 @@ impl<S: Store> Access<S> {
             .get(session)
             .map_or((0, Duration::ZERO), |session| (session.progress, session.silence));
         Began { at: self.now, progress, silence }
+    }
+
+    /// Returns the rights of a session's client.
+    pub(super) fn rights(&self, session: u64) -> Rights {
+        let rights = self.sessions.get(session).map(|session| session.rights.clone());
+        // Nothing asks for a session that has ended; if something did, it would get little.
+        rights.unwrap_or_else(|| Rights::User(Arc::new(User::alone(OVERFLOW_ID))))
+    }
+
+    /// Checks that a session may access a node in all of the wanted kinds.
+    pub(super) fn may(&mut self, session: u64, ino: Ino, wanted: u16) -> Result<(), Errno> {
+        let rights = self.rights(session);
+        if rights.is_full() || self.store.permits(ino, &rights, wanted)? {
+            return Ok(());
+        }
+        Err(Errno::ACCES)
+    }
+
+    /// Checks that a session may read or write the contents of a node. The owner always may: it
+    /// had the file open when the mode allowed it, or could change the mode.
+    pub(super) fn may_use(&mut self, session: u64, ino: Ino, wanted: u16) -> Result<(), Errno> {
+        let rights = self.rights(session);
+        if rights.is_full() || rights.owns(Ownership::from(&self.store.attributes(ino)?)) {
+            return Ok(());
+        }
+        self.may(session, ino, wanted)
+    }
+
+    /// Returns the lease that a session may have on a node. A directory that it may not change is
+    /// never leased exclusively, so its client learns of the refusal before it changes its copy.
+    pub(super) fn permitted(
+        &self,
+        session: u64,
+        attributes: &Attributes,
+        wanted: LeaseKind,
+    ) -> LeaseKind {
+        let rights = self.rights(session);
+        let node = Ownership::from(attributes);
+        let is_free = attributes.kind != NodeKind::Directory
+            || rights.owns(node)
+            || rights.permits(node, WRITE);
+        if is_free { wanted } else { wanted.min(LeaseKind::Shared) }
     }
 
     /// Returns whether leases are only reclaimed.

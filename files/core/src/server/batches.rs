@@ -15,6 +15,7 @@ use super::effect::CallToken;
 use super::grants::grant;
 use super::orphan_care::{drop_if_unused, forget_node, keep_orphan};
 use super::output::Output;
+use super::permissions::judge;
 use super::records::{Changes, NodeEvent, Objection, check_records};
 use super::session::HeldBatch;
 use super::settings::{MAX_APPENDED_BYTES, MAX_BATCH_CALLS, MAX_HELD_BATCHES, RECORD_PROGRESS};
@@ -122,7 +123,7 @@ fn check_batch<S: Store>(
 ) -> Result<Changes, Objection> {
     let session = access.sessions.get(number).ok_or(Errno::STALE)?;
     let changes = check_records(access, number, session, records)?;
-    access.judge(number, records)?;
+    judge(access, number, records)?;
     Ok(changes)
 }
 

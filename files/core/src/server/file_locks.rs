@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::wire::{LockKind, LockRange};
 
+use super::lock_owner::{HeldLock, Holder};
 use super::lock_tree::LockTree;
-use super::locks::{HeldLock, Holder};
 
 /// The owner and the byte that a request waits for.
 pub(super) type Obstacle = (Holder, u64);

@@ -13,7 +13,8 @@ use super::core::Core;
 use super::early_locks::EarlyLock;
 use super::effect::CallToken;
 use super::ending::end_session;
-use super::locks::{HeldLock, Holder, LockOutcome, Served};
+use super::lock_owner::{HeldLock, Holder};
+use super::locks::{LockOutcome, Served};
 use super::output::Output;
 use super::settings::LOCK_CHECKS;
 
@@ -37,14 +38,14 @@ pub(super) fn lock<S: Store>(core: &mut Core<S>, session: u64, call: CallToken, 
 
 fn answer_all(output: &mut Output, served: Vec<Served>) {
     for (call, outcome) in served {
-        answer(output, call, outcome);
+        answer(output, call, &outcome);
     }
 }
 
-fn answer(output: &mut Output, call: CallToken, outcome: LockOutcome) {
+fn answer(output: &mut Output, call: CallToken, outcome: &LockOutcome) {
     match outcome {
         LockOutcome::Taken => output.respond(call, &Response::Locked(None)),
-        LockOutcome::Conflict(conflict) => output.respond(call, &Response::Locked(Some(conflict))),
+        LockOutcome::Conflict(conflict) => output.respond(call, &Response::Locked(Some(*conflict))),
         LockOutcome::Waits => {}
         LockOutcome::Deadlock => output.fail_errno(call, Errno::DEADLK),
         LockOutcome::Full => output.fail_errno(call, Errno::NOLCK),

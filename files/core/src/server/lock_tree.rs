@@ -9,7 +9,7 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
 
-use super::locks::Holder;
+use super::lock_owner::Holder;
 
 /// A range's place in the order. The ranges of one owner are disjoint, so no two are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

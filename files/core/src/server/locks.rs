@@ -8,30 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::wire::{Ino, LockConflict, LockKind, LockOwner};
+use crate::wire::{Ino, LockConflict, LockKind};
 
 use super::effect::CallToken;
 use super::file_locks::{FileLocks, Obstacle};
+use super::lock_owner::{HeldLock, Holder};
 use super::settings::{LOCK_CHECKS, LOCKS, MAX_DEADLOCK_OWNERS, WAITING_LOCKS};
 use super::shares::{Host, Shares};
-use crate::held_locks;
-
-/// Owner of a lock, among all sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Holder {
-    pub(super) session: u64,
-    pub(super) owner: LockOwner,
-}
-
-impl Holder {
-    /// Returns the first owner of a session in the order of owners.
-    pub(super) const fn first_of(session: u64) -> Self {
-        Self { session, owner: LockOwner { owner: 0, is_flock: false } }
-    }
-}
-
-/// A lock of a session's owner.
-pub(super) type HeldLock = held_locks::HeldLock<Holder>;
 
 /// A request that waits.
 #[derive(Debug)]
@@ -372,7 +355,7 @@ mod tests {
 
     use super::*;
     use crate::server::work::steps;
-    use crate::wire::LockRange;
+    use crate::wire::{LockOwner, LockRange};
 
     const FILE: Ino = Ino(5);
 

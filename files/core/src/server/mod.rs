@@ -91,6 +91,7 @@ mod latecomers;
 mod learned;
 mod leases;
 mod lists;
+mod lock_owner;
 mod lock_requests;
 mod lock_tree;
 mod locks;

@@ -1,4 +1,4 @@
-//! Permissions: what a session may read and change, by the rights of its client.
+//! Permissions: the changes that a session may make, by the rights of its client (FS-18, FS-19).
 //!
 //! A batch is judged before it is appended, so nothing that was refused reaches the log. Records
 //! of a batch may depend on earlier ones of the same batch, whose effects are kept aside here.
@@ -7,14 +7,11 @@
 //! Linux leaves it out in silence (set-id bits, owners); everything else refuses the batch.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::rights::access::{EXECUTE, READ, WRITE};
-use crate::rights::{OVERFLOW_ID, Ownership, Rights, User};
+use crate::rights::{OVERFLOW_ID, Ownership, Rights};
 use crate::store::Store;
-use crate::wire::{
-    Attributes, Errno, Handle, Ino, LeaseKind, NewNode, NodeKind, Record, SetAttributes,
-};
+use crate::wire::{Errno, Handle, Ino, NewNode, NodeKind, Record, SetAttributes};
 
 use super::access::Access;
 
@@ -30,64 +27,24 @@ pub(super) fn check_xattr(name: &[u8]) -> Result<(), Errno> {
     if name.starts_with(USER_XATTRS) { Ok(()) } else { Err(Errno::OPNOTSUPP) }
 }
 
-impl<S: Store> Access<S> {
-    /// Returns the rights of a session's client.
-    pub(super) fn rights(&self, session: u64) -> Rights {
-        let rights = self.sessions.get(session).map(|session| session.rights.clone());
-        // Nothing asks for a session that has ended; if something did, it would get little.
-        rights.unwrap_or_else(|| Rights::User(Arc::new(User::alone(OVERFLOW_ID))))
-    }
-
-    /// Checks that a session may access a node in all of the wanted kinds.
-    pub(super) fn may(&mut self, session: u64, ino: Ino, wanted: u16) -> Result<(), Errno> {
-        let rights = self.rights(session);
-        if rights.is_full() || self.store.permits(ino, &rights, wanted)? {
-            return Ok(());
+/// Checks the records of a batch against the rights of its session, and takes out of them what the
+/// session may not set.
+pub(super) fn judge<S: Store>(
+    access: &mut Access<S>,
+    session: u64,
+    records: &mut [Record],
+) -> Result<(), Errno> {
+    for record in &*records {
+        if let Record::SetXattr { name, .. } | Record::RemoveXattr { name, .. } = record {
+            check_xattr(name)?;
         }
-        Err(Errno::ACCES)
     }
-
-    /// Checks that a session may read or write the contents of a node. The owner always may: it
-    /// had the file open when the mode allowed it, or could change the mode.
-    pub(super) fn may_use(&mut self, session: u64, ino: Ino, wanted: u16) -> Result<(), Errno> {
-        let rights = self.rights(session);
-        if rights.is_full() || rights.owns(Ownership::from(&self.store.attributes(ino)?)) {
-            return Ok(());
-        }
-        self.may(session, ino, wanted)
+    let rights = access.rights(session);
+    if rights.is_full() {
+        return Ok(());
     }
-
-    /// Returns the lease that a session may have on a node. A directory that it may not change is
-    /// never leased exclusively, so its client learns of the refusal before it changes its copy.
-    pub(super) fn permitted(
-        &self,
-        session: u64,
-        attributes: &Attributes,
-        wanted: LeaseKind,
-    ) -> LeaseKind {
-        let rights = self.rights(session);
-        let node = Ownership::from(attributes);
-        let is_free = attributes.kind != NodeKind::Directory
-            || rights.owns(node)
-            || rights.permits(node, WRITE);
-        if is_free { wanted } else { wanted.min(LeaseKind::Shared) }
-    }
-
-    /// Checks the records of a batch against the rights of its session, and takes out of them what
-    /// the session may not set.
-    pub(super) fn judge(&mut self, session: u64, records: &mut [Record]) -> Result<(), Errno> {
-        for record in &*records {
-            if let Record::SetXattr { name, .. } | Record::RemoveXattr { name, .. } = record {
-                check_xattr(name)?;
-            }
-        }
-        let rights = self.rights(session);
-        if rights.is_full() {
-            return Ok(());
-        }
-        let mut judge = Judge { store: &mut self.store, rights, changed: BTreeMap::new() };
-        records.iter_mut().try_for_each(|record| judge.record(record))
-    }
+    let mut judge = Judge { store: &mut access.store, rights, changed: BTreeMap::new() };
+    records.iter_mut().try_for_each(|record| judge.record(record))
 }
 
 /// A node during a batch.

@@ -114,6 +114,7 @@ fn write(file: Handle) -> Record {
     Record::Write { file, offset: 0, data, time: Time::default() }
 }
 
+/// FS-18.
 #[test]
 fn contents_are_read_by_those_who_may() {
     let mut files = Files::new();
@@ -188,6 +189,7 @@ fn a_closed_folder_is_neither_walked_nor_listed() {
     }
 }
 
+/// FS-18.
 #[test]
 fn changes_need_rights() {
     let mut files = Files::new();
@@ -249,6 +251,7 @@ fn made(files: &mut Files, id: Id, node: NewNode, bits: u16) -> Result<(u16, u32
     }
 }
 
+/// FS-19.
 #[test]
 fn what_is_made_belongs_to_the_user_and_gives_no_rights() {
     let mut files = Files::new();
@@ -289,6 +292,7 @@ fn a_batch_is_judged_as_it_will_be_applied() {
     assert_eq!((new.mode, new.uid, new.gid), (0o755, 1_000, 1_000), "nothing was given away");
 }
 
+/// FS-19.
 #[test]
 fn attributes_that_give_rights_are_refused() {
     let mut files = Files::new();

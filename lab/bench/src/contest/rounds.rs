@@ -18,7 +18,7 @@ use crate::contenders::apus::Sharded;
 use crate::contenders::contender::Contender;
 use crate::contenders::keys::ThrowAwayKeys;
 use crate::options::{check_only, none_left};
-use apus_measure::exchange::Pair;
+use apus_measure::exchange::{Pair, engine_counters};
 use apus_measure::plan::{Plan, Side};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
@@ -100,6 +100,12 @@ fn run(contest: &Contest, options: &ContestOptions, host: &Spawner) -> Result<Ou
         }
     }
     summarize(contest, &contenders, &pairs, &mut outcome);
+    let overflows = contenders.iter().zip(&pairs).filter_map(|(contender, pairs)| {
+        let sides = pairs.iter().flat_map(|(_, pair)| [&pair.client, &pair.server]);
+        let counts = sides.filter_map(|side| side.counters.get(engine_counters::OVERFLOWED));
+        engine_counters::overflow_note(contender.name(), counts.sum(), &options.settings)
+    });
+    outcome.notes.extend(overflows);
     repeater.account(&mut outcome)?;
     Ok(outcome)
 }

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use apus::Settings;
 use serde_json::{Value, json};
 
 use super::course;
 use super::recovery::{Recovery, recovery};
 use crate::loopback::{self, Counters, Disturbance, LoadPhase, LoadResult, Measured};
 use crate::slowdown::{Curve, Summary};
+use apus_measure::exchange::engine_counters;
 use apus_report::result::{Figure, Row, rounded, table};
 use apus_report::stats::Spread;
 use apus_testbed::clock;
@@ -167,6 +169,13 @@ impl Contender {
     pub(super) fn trouble(&self) -> Option<String> {
         let kept_up = self.loads.iter().map(|run| run.result.kept_up).fold(1.0, f64::min);
         loopback::trouble(&self.name, self.errors(), kept_up)
+    }
+
+    /// Returns a note with the repair if the runs lost datagrams at full buffers.
+    pub(super) fn overflow(&self) -> Option<String> {
+        let counter = "driver_datagrams_overflowed";
+        let overflowed = self.loads.iter().filter_map(|run| run.count(counter)).sum();
+        engine_counters::overflow_note(&self.name, overflowed, &Settings::default())
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn findings(setup: &Setup<'_>, contenders: &[Contender]) -> Result<Fi
         rows.map(|((each, curve), recovery)| each.row(curve, load, recovery.as_ref())).collect();
     outcome.ratios = ratios(contenders);
     outcome.notes = contenders.iter().filter_map(Contender::trouble).collect();
+    outcome.notes.extend(contenders.iter().filter_map(Contender::overflow));
     let ratios = (!outcome.ratios.is_empty()).then_some(Part::Ratios);
     let findings =
         Findings::new(outcome, "Does it last when the processors are busy?", setup.lead())

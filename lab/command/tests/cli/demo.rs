@@ -233,3 +233,30 @@ echo 'Command failed -:1' >&2; exit 1";
         assert!(said.contains("modprobe sch_htb"), "{said}");
     }
 }
+
+/// A result that cannot be written is refused before anything is measured.
+#[test]
+fn a_page_on_a_full_disk_is_refused_before_the_measurement() {
+    let world = World::new();
+    let disk = world.folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=4k tmpfs {0} && head -c 4096 /dev/zero > {0}/full && exec {1} demo --html {0}/page.html",
+        disk.display(),
+        world.program().display()
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]);
+    let Ok(output) = command.stdin(Stdio::null()).output() else {
+        eprintln!("SKIPPED: unshare is missing");
+        return;
+    };
+    let stderr = text(&output.stderr);
+    if stderr.contains("unshare:") || stderr.contains("mount:") {
+        eprintln!("SKIPPED: {stderr}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("'--html'") && stderr.contains("No space left"), "{stderr}");
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+}

@@ -34,9 +34,11 @@ fn message(
     bytes: &[u8],
 ) -> Result<(), Violation> {
     let length = length(directory, call, sender) as usize;
-    let intact = bytes.len() == length && is_payload(call, sender, 0, bytes);
+    let content = directory.content(call);
+    let intact = bytes.len() == length && is_payload(content, sender, 0, bytes);
     Violation::unless(intact, ViolationKind::Content, call, || {
-        let wrong = (0..bytes.len()).find(|at| !is_payload(call, sender, *at, &bytes[*at..=*at]));
+        let is_wrong = |at: &usize| !is_payload(content, sender, *at, &bytes[*at..=*at]);
+        let wrong = (0..bytes.len()).find(is_wrong);
         (
             format!("the {length} bytes that the {sender:?} of call {call} sent"),
             format!("{} bytes, the first wrong one at {wrong:?}", bytes.len()),
@@ -65,7 +67,7 @@ fn packet(directory: &Directory, wire: &WirePacket<'_>) -> Result<(), Violation>
     let length = length(directory, call, wire.sender);
     let right = data.message_length == length
         && wire.packet.header.sequence == data.offset
-        && is_payload(call, wire.sender, data.offset as usize, payload);
+        && is_payload(directory.content(call), wire.sender, data.offset as usize, payload);
     Violation::unless(right, ViolationKind::Content, call, || {
         (
             format!("bytes of the {:?}'s message of {length} bytes, at their offset", wire.sender),

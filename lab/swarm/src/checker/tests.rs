@@ -53,6 +53,7 @@ pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         cancel: None,
         deadline: Some(MILLISECOND),
         idempotent: false,
+        repeats: None,
     };
     let scenario = Scenario {
         baits: Vec::new(),

@@ -249,4 +249,5 @@ const QUIET: PlannedCall = PlannedCall {
     cancel: None,
     deadline: None,
     idempotent: false,
+    repeats: None,
 };

@@ -148,6 +148,7 @@ fn call(
         cancel: rng.percent(profile.cancelled).then(|| rng.scale(0, 5 * MILLISECOND)),
         deadline: rng.percent(profile.deadlines).then(|| rng.scale(1_000, 200 * MILLISECOND)),
         idempotent: rng.percent(profile.idempotent),
+        repeats: None,
     }
 }
 

@@ -170,5 +170,6 @@ const fn call(from: HostId, at: Nanos, request: u32, response: u32) -> PlannedCa
         cancel: None,
         deadline: None,
         idempotent: false,
+        repeats: None,
     }
 }

@@ -132,10 +132,13 @@ impl Applications {
 
     /// Makes a call; returns `false` for lack of room.
     fn call(&mut self, now: Nanos, stack: &mut Stack, call: CallId) -> bool {
-        let planned = *self.observer.borrow().directory.call(call);
+        let (planned, content) = {
+            let directory = &self.observer.borrow().directory;
+            (*directory.call(call), directory.content(call))
+        };
         let request = CallRequest {
             to: planned.to,
-            payload: payload(call, Role::Client, planned.request as usize),
+            payload: payload(content, Role::Client, planned.request as usize),
             cookie: u64::from(call),
             deadline: planned.deadline,
             idempotent: planned.idempotent,
@@ -240,8 +243,11 @@ impl Applications {
 
     /// Replies; returns `false` for lack of room.
     fn try_reply(&mut self, now: Nanos, stack: &mut Stack, rpc: RpcHandle, call: CallId) -> bool {
-        let length = self.observer.borrow().directory.call(call).response;
-        let payload = payload(call, Role::Server, length as usize);
+        let (length, content) = {
+            let directory = &self.observer.borrow().directory;
+            (directory.call(call).response, directory.content(call))
+        };
+        let payload = payload(content, Role::Server, length as usize);
         match stack.reply(now, rpc, payload) {
             Ok(()) => self.observe(now, HostEvent::Replied(call)),
             Err(error) if error.is_back_pressure() => return false,

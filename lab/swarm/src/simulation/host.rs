@@ -209,6 +209,17 @@ impl ObservedHost {
         self.gone = true;
     }
 
+    /// Closes the sockets of a module: arriving packets are not received, until it is restarted.
+    pub(super) const fn close_sockets(&mut self) {
+        self.gone = true;
+    }
+
+    /// Receives ICMP: the port of calls from `module` is closed.
+    pub(super) fn learn_closed_port(&mut self, now: Nanos, module: HostId) {
+        self.stack.report_closed_port(now, module);
+        self.handle_events(now);
+    }
+
     /// Fetches the bursts of a pass from the transport. Returns whether there were any.
     fn next_pass(&mut self, now: Nanos) -> bool {
         let mut payload = 0;
@@ -453,6 +464,7 @@ impl Host for ObservedHost {
 
     fn crash(&mut self, now: Nanos) {
         self.observe(now, HostEvent::Crashed);
+        self.gone = false;
         self.incarnation += 1;
         self.stack =
             Stack::boot(&self.observer.borrow().directory.scenario, self.id, self.incarnation, now);

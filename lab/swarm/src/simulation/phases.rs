@@ -1,7 +1,7 @@
 //! Phases of a run.
 
-use super::host::SimulatedHost;
-use super::probes::Probes;
+use super::host::{ObservedHost, SimulatedHost};
+use super::probes::{Probes, SINGLE_CALLS};
 use super::world::World;
 use crate::observation::CallId;
 use apus_sim::fabric::Buffers;
@@ -9,6 +9,9 @@ use apus_workload::time::{Nanos, SECOND};
 
 /// Time from the start of a host with the Linux module to its first call, at least.
 const REBOOT: Nanos = 2 * SECOND;
+
+/// Time for which the host of a closed socket is silent: longer than a server asks (RPC-14).
+const CLOSED: Nanos = SECOND / 2;
 
 impl<H: SimulatedHost> World<H> {
     pub(super) fn run(&mut self) {
@@ -25,7 +28,8 @@ impl<H: SimulatedHost> World<H> {
         self.expect_calls_to_end();
         self.drain();
         self.observer.borrow_mut().check_resends();
-        self.restart_modules();
+        self.restart_modules(REBOOT);
+        self.repeat_single_calls();
         self.probe(0);
         self.probe(1);
         self.drain();
@@ -60,14 +64,37 @@ impl<H: SimulatedHost> World<H> {
     /// that were not restarted execute them nevertheless (AMO-10), so the following probes succeed.
     /// Until then modules request acks from each other, and the socket of a slow processor fills
     /// with these packets; it is lost with the host.
-    fn restart_modules(&mut self) {
+    fn restart_modules(&mut self, down: Nanos) {
         if self.scenario.kernel_hosts.is_empty() {
             return;
         }
         for module in self.survivors(true) {
             self.restart(module);
         }
-        self.advance_to(self.fabric.now() + REBOOT);
+        self.advance_to(self.fabric.now() + down);
+    }
+
+    /// Lets each module make a single call in two lives, and the same one in both (AMO-10). The
+    /// sockets of the first life are closed before their calls are acked, which ICMP reports to the
+    /// servers. In half of the runs the next life starts so early that only RESENDs show it.
+    fn repeat_single_calls(&mut self) {
+        if self.scenario.kernel_hosts.is_empty() {
+            return;
+        }
+        self.probe(SINGLE_CALLS[0]);
+        let (now, modules) = (self.fabric.now(), self.survivors(true));
+        for module in &modules {
+            self.attend(*module, ObservedHost::close_sockets);
+        }
+        for server in self.survivors(false) {
+            for module in &modules {
+                self.attend(server, |end| end.learn_closed_port(now, *module));
+            }
+        }
+        self.advance_to(now + CLOSED);
+        let is_early = self.scenario.seed.is_multiple_of(2);
+        self.restart_modules(if is_early { 0 } else { REBOOT });
+        self.probe(SINGLE_CALLS[1]);
     }
 
     /// Ends the endpoints of apus as soon as their last calls have ended: they leave no state in

@@ -11,14 +11,21 @@ use crate::scenario::Scenario;
 /// round is made when all other activity has ended.
 const PROBES: [u32; 3] = [100, 300_000, 200];
 
+/// Length of the only request of a module's life, in bytes.
+const SINGLE: u32 = 100;
+
 /// The calls that are probes.
 #[derive(Clone, Copy)]
 pub(super) struct Probes {
     /// The first probe.
     pub(super) first: CallId,
-    /// Number of probes in a round; there is a round for each length.
+    /// Number of probes in a round; there is a round for each length, and two of single calls if
+    /// there are modules.
     pub(super) of_a_round: CallId,
 }
+
+/// Rounds of single calls: each module makes one call in a life, and the same one in the next.
+pub(super) const SINGLE_CALLS: [CallId; 2] = [PROBES.len() as CallId, PROBES.len() as CallId + 1];
 
 impl Probes {
     /// Plans the probes between the ends of surviving hosts, after all calls of a scenario.
@@ -28,6 +35,15 @@ impl Probes {
         for length in PROBES {
             let length = length.min(scenario.config.max_message() as u32);
             scenario.calls.extend(pairs.iter().map(|(from, to)| probe(*from, *to, length)));
+        }
+        if !scenario.kernel_hosts.is_empty() {
+            let single = scenario.calls.len() as CallId;
+            let calls = pairs.iter().map(|(from, to)| probe(*from, *to, SINGLE));
+            scenario.calls.extend(calls.clone());
+            let again = calls.zip(single..);
+            scenario.calls.extend(
+                again.map(|(call, repeated)| PlannedCall { repeats: Some(repeated), ..call }),
+            );
         }
         Self { first, of_a_round: pairs.len() as CallId }
     }
@@ -56,5 +72,6 @@ const fn probe(from: HostId, to: HostId, request: u32) -> PlannedCall {
         deadline: None,
         // It is repeated if its server has restarted and has lost its client's session (AMO-3).
         idempotent: true,
+        repeats: None,
     }
 }

@@ -9,7 +9,7 @@ use apus_driver::{PeerLife, Session};
 use apus_proto::probe::ProbeFilter;
 use apus_proto::{
     self as proto, CommandError, Datagram, Event, Execution, FailureKind, Instant, RpcError,
-    RpcKey, StatedLife, Transport,
+    RpcKey, StatedLife, Transport, Unreachable,
 };
 use bytes::Bytes;
 
@@ -117,6 +117,14 @@ impl Stack {
             transport.set_link_rate(u32::try_from(mbps).unwrap_or(u32::MAX));
         }
         Self::Apus(Box::new(transport), view)
+    }
+
+    /// Receives ICMP: the port of calls from `module` is closed. The module itself ignores it here.
+    pub(super) fn report_closed_port(&mut self, now: Nanos, module: HostId) {
+        if let Self::Apus(transport, _) = self {
+            let client = SocketAddr::new(ip(module), kernel::CLIENT_PORT);
+            transport.handle_unreachable(Instant::from_nanos(now), client, Unreachable::PortClosed);
+        }
     }
 
     /// Returns the module, if the host runs it.

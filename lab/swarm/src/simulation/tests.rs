@@ -26,6 +26,7 @@ fn resends_of_waiting_modules_do_not_end_a_run() {
         cancel: None,
         deadline,
         idempotent: false,
+        repeats: None,
     };
     let given_up = call(0, 300_000, Some(50 * MICROSECOND));
     let waiting = [call(100 * MICROSECOND, 400_000, None); 20];

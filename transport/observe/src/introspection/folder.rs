@@ -1,11 +1,11 @@
 //! The folder of the sockets of live processes: its place, its permissions, and stale sockets.
 
+use crate::introspection::connection;
 use apus_local::PeerPolicy;
 use rustix::process::{Pid, geteuid, test_kill_process};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// Number of sockets that one call of [`remove_stale`] checks. Chosen by us: a start must be quick,
@@ -108,7 +108,7 @@ pub(crate) fn remove_stale(folder: &Path) {
 /// Removes a socket that no process listens on.
 pub(crate) fn remove_if_dead(path: &Path) {
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-    if UnixStream::connect(path).is_err_and(refused) {
+    if connection::open(path).is_err_and(refused) {
         // Fails if another process has already removed it.
         let _ = fs::remove_file(path);
     }

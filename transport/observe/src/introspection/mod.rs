@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!   Registration (one per endpoint) ─▶ service: socket, thread ─▶ request ─▶ its row in REQUESTS ─▶ response
-//!   processes() ─▶ Process ─▶ request("metrics") ──────────────────┘              │
+//!   processes() ─▶ Query::all ─▶ exchange: "metrics" to each ──────┘              │
 //!                                                         Observable: the endpoint's side
 //! ```
 //!
@@ -33,7 +33,12 @@
 
 mod application;
 mod client;
+mod connection;
+mod exchange;
 mod folder;
+mod process;
+mod process_state;
+mod query;
 mod registration;
 mod registry;
 mod requests;
@@ -45,7 +50,9 @@ mod topic;
 mod trace_status;
 
 pub use application::{PublishedMetrics, publish_metrics};
-pub use client::{Error, Process, processes};
+pub use client::processes;
+pub use process::{Error, Process};
+pub use query::Query;
 pub use registration::Registration;
 pub use registry::Observable;
 pub use requests::own_snapshot;

@@ -97,6 +97,7 @@ fn snapshot(endpoints: &[Arc<dyn Observable>]) -> Snapshot {
         cpu_nanos: nanos(ClockId::ProcessCPUTime),
         endpoints: endpoints.iter().flat_map(|endpoint| endpoint.counters()).collect(),
         application: application::read(),
+        unresponsive: false,
     }
 }
 

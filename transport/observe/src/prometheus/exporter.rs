@@ -20,6 +20,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, oneshot};
+use tokio::task::spawn_blocking;
 
 /// Longest time until a request's head is complete. Chosen by us: scrapers send it at once.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -120,8 +121,8 @@ async fn serve(listener: std::net::TcpListener, by_process: bool, source: Source
         let source = source.clone();
         tokio::spawn(async move {
             let service = service_fn(|request| {
-                let response = respond(&request, by_process, &source);
-                async { Ok::<_, Infallible>(response) }
+                let source = source.clone();
+                async move { Ok::<_, Infallible>(respond(&request, by_process, source).await) }
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
@@ -132,15 +133,24 @@ async fn serve(listener: std::net::TcpListener, by_process: bool, source: Source
     }
 }
 
-fn respond(
+async fn respond(
     request: &Request<Incoming>,
     by_process: bool,
-    source: &Source,
+    source: Source,
 ) -> Response<Full<Bytes>> {
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
     let (status, kind, body) = match request.uri().path() {
         _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "GET only\n".to_owned()),
-        "/metrics" => (StatusCode::OK, CONTENT_TYPE, text(source(), by_process)),
+        "/metrics" => {
+            // A source may wait for other processes; other scrapes do not wait for this one.
+            match spawn_blocking(move || text(source(), by_process)).await {
+                Ok(text) => (StatusCode::OK, CONTENT_TYPE, text),
+                // The source has panicked, which has printed the cause.
+                Err(_) => {
+                    (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "no counters\n".to_owned())
+                }
+            }
+        }
         "/" => (StatusCode::OK, "text/plain", "The counters of apus are at /metrics\n".to_owned()),
         _ => (StatusCode::NOT_FOUND, "text/plain", "There is only /metrics\n".to_owned()),
     };

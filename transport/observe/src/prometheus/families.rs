@@ -46,11 +46,11 @@ impl Collector for FamilyCollector {
             Some(&seconds),
             MetricType::Counter,
         )?;
-        for snapshot in &self.snapshots {
+        for snapshot in self.snapshots.iter().filter(|snapshot| !snapshot.unresponsive) {
             let labels = self.labels(snapshot, &[]);
             counter(&mut cpu, &labels, snapshot.cpu_nanos as f64 / NANOS)?;
         }
-        Ok(())
+        if self.by_process { self.encode_up(&mut encoder) } else { Ok(()) }
     }
 }
 
@@ -63,6 +63,17 @@ impl FamilyCollector {
             labels.push(("program", snapshot.program.clone()));
         }
         labels
+    }
+
+    /// Encodes which processes have responded.
+    fn encode_up(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "1 if the process has responded to the request for its counters, 0 if not.";
+        let mut up = encoder.encode_descriptor("apus_up", help, None, MetricType::Gauge)?;
+        for snapshot in &self.snapshots {
+            let value = u64::from(!snapshot.unresponsive);
+            up.encode_family(&self.labels(snapshot, &[]))?.encode_gauge(&value)?;
+        }
+        Ok(())
     }
 
     fn encode_family(&self, family: &Family, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -164,7 +175,9 @@ impl FamilyCollector {
     /// Encodes the families that applications have published. Invalid and duplicate names are left
     /// out: a process of another user must not make the text unreadable.
     fn encode_application(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let taken: BTreeSet<String> = families().into_iter().map(|family| family.name).collect();
+        let mut taken: BTreeSet<String> =
+            families().into_iter().map(|family| family.name).collect();
+        taken.insert("up".to_owned());
         let published = self.snapshots.iter().flat_map(|snapshot| &snapshot.application);
         let mut named: BTreeMap<&str, &ApplicationFamily> = BTreeMap::new();
         for family in published {

@@ -24,6 +24,9 @@ pub struct Snapshot {
     pub endpoints: Vec<EndpointSnapshot>,
     /// Counters and gauges that the application has published.
     pub application: Vec<ApplicationFamily>,
+    /// Whether the process did not respond. It has no counters then; Prometheus reads `apus_up` 0.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub unresponsive: bool,
 }
 
 impl Snapshot {

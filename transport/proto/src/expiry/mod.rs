@@ -15,7 +15,7 @@ use crate::timer::Why;
 use crate::tx::Output;
 use check::check;
 use idle_acks::send_idle_acks;
-pub(crate) use suspect::{ask, interval, note_returned};
+pub(crate) use suspect::{ask, interval, note_closed, note_returned};
 use suspect::{check_suspects, fail_unreached};
 
 /// RPCs whose silence, or deadline, one call checks (the kernel yields after ten, HM `homa_timer.c`

@@ -85,10 +85,18 @@ fn check(protocol: &mut Protocol, output: &mut Output, peer: PeerId, suspicion: 
     protocol.timers.suspicions.forget(peer);
     // The next host at this address may not be the server that offered the session.
     protocol.tables.peers[peer].calls.forget_session();
+    note_closed(protocol, peer, port);
     let ends = |(rpc, entry): (RpcKey, &Rpc)| {
         (concerns(entry, port) && entry.started <= asked).then_some(rpc)
     };
     protocol.timers.reaper.unreachable(protocol.tables.rpcs_with(peer).filter_map(ends), reason);
+}
+
+/// Records that `port` of a host of the kernel profile is closed: its calls are over (AMO-10).
+pub(crate) fn note_closed(protocol: &mut Protocol, peer: PeerId, port: Option<u16>) {
+    if let Some(port) = port {
+        protocol.tables.peers[peer].serving.port_closed(port, protocol.now);
+    }
 }
 
 /// Returns whether a packet of the peer, or of this port of it, has arrived after `since`.

@@ -10,6 +10,12 @@
 //!   late packet of its first requests, which had no version, does not arrive so late.
 //! - *Other contents* under an id that was used before: length, port, or first bytes. Of the last
 //!   [`RECENT`] requests.
+//! - *A closed port*: ICMP reported that the port of the call's client is closed. After
+//!   [`PACKET_LIFE`] no packet of that client is in flight, so any further one is about a call of
+//!   the next life. A RESEND for the whole response is a sign at once: no client without a socket
+//!   waits for a response. Of the last [`RECENT`] requests as well.
+//! - *A client that asks for what it has acked*: two RESENDs for the whole response within
+//!   [`ASKING`], [`PACKET_LIFE`] after the ack.
 //! - *Time*: ids of a module are forgotten [`FORGET_AFTER`] after the last packet about them. Its
 //!   client gives up within a tenth of that (HM `homa_timer.c` `homa_timer_check_rpc`).
 //!
@@ -40,9 +46,13 @@ const PACKET_LIFE: u64 = SECOND;
 /// recommends.
 const FORGET_AFTER: u64 = 5 * SECOND;
 
-/// Requests of a host whose first packets are remembered. Chosen by us: for hosts that have not
-/// made enough calls to receive the version of the cutoffs.
+/// Requests of a host that are remembered with their first packets and ends. Chosen by us: for hosts
+/// that have not made enough calls to receive the version of the cutoffs.
 const RECENT: usize = 64;
+
+/// Longest time between two RESENDs of one call, in nanoseconds: a module asks every 5 ms, and gives
+/// up after 100 ms (HM `homa_timer.c` `homa_timer_check_rpc`).
+const ASKING: u64 = SECOND / 10;
 
 /// Leading bytes of a request that are compared. The smallest path carries more in a packet.
 const BEGINNING: usize = 64;
@@ -54,6 +64,8 @@ const MODULE: u64 = 0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestSign {
     pub(crate) id: u64,
+    /// Port of the client.
+    pub(crate) port: u16,
     /// The version of the cutoffs that its sender has received; 0 if none.
     pub(crate) version: u16,
     /// Digest of the request, if this is its first packet.
@@ -75,11 +87,46 @@ pub(crate) fn digest(port: u16, length: u32, offset: u32, payload: &[u8]) -> Opt
 pub(crate) struct HostLives {
     finished: SparseIds,
     lives: BTreeMap<u64, Life>,
-    /// Ids and digests of the latest requests.
-    recent: VecDeque<(u64, u64)>,
+    /// The latest requests.
+    recent: VecDeque<RecentRequest>,
     next_number: u64,
     /// When old ids are looked for next.
     next_scan: Instant,
+}
+
+/// One of the latest requests of a host.
+#[derive(Clone, Copy, Debug)]
+struct RecentRequest {
+    id: u64,
+    port: u16,
+    digest: u64,
+    /// When its client has acked it.
+    acked: Option<Instant>,
+    /// When ICMP has reported that its client's port is closed.
+    port_closed: Option<Instant>,
+    /// When a RESEND for the whole response arrived last.
+    asked: Option<Instant>,
+    /// Whether a client has asked for a response that its earlier life cannot lack.
+    is_asked_anew: bool,
+}
+
+impl RecentRequest {
+    /// Returns whether a DATA packet that arrived at `arrived` is about a call of the next life.
+    fn is_reused(&self, arrived: Instant) -> bool {
+        self.is_asked_anew || is_past(self.port_closed, arrived)
+    }
+
+    /// A RESEND for the whole response has arrived.
+    fn note_asked(&mut self, arrived: Instant) {
+        let asks = self.asked.is_some_and(|before| arrived.since(before) < ASKING);
+        self.is_asked_anew |= self.port_closed.is_some() || (asks && is_past(self.acked, arrived));
+        self.asked = Some(arrived);
+    }
+}
+
+/// Returns whether all packets that left before `since` are gone at `arrived`.
+fn is_past(since: Option<Instant>, arrived: Instant) -> bool {
+    since.is_some_and(|since| arrived.since(since) >= PACKET_LIFE)
 }
 
 /// One life of a counter.
@@ -95,12 +142,12 @@ impl HostLives {
     /// Records a packet of a request. Returns the number of its life, and of the life that it has
     /// ended, if any.
     pub(crate) fn note(&mut self, sign: RequestSign) -> (u64, Option<u64>) {
-        let RequestSign { id, version, digest, arrived } = sign;
+        let RequestSign { id, port, version, digest, arrived } = sign;
         self.forget_old(arrived);
         let before = self.life(id);
         let life = if self.is_renewed(before, sign) {
             self.finished.forget(counter_of(id));
-            self.recent.retain(|(other, _)| counter_of(*other) != counter_of(id));
+            self.recent.retain(|other| counter_of(other.id) != counter_of(id));
             self.begin(id)
         } else {
             before
@@ -116,9 +163,16 @@ impl HostLives {
         if let Some(digest) = digest {
             // Shorter requests overtake longer ones: an id below the highest one is not necessarily
             // known.
-            let is_known = || self.recent.iter().any(|(other, _)| *other == id);
-            if id > life.highest || !is_known() {
-                self.remember(id, digest);
+            if id > life.highest || self.recent_request(id).is_none() {
+                self.remember(RecentRequest {
+                    id,
+                    port,
+                    digest,
+                    acked: None,
+                    port_closed: None,
+                    asked: None,
+                    is_asked_anew: false,
+                });
             }
         }
         (life.number, (life.number != before.number).then_some(before.number))
@@ -150,10 +204,40 @@ impl HostLives {
         is_finished
     }
 
+    /// The client has acked the response to request `id`, or does not want it.
+    pub(crate) fn acked(&mut self, id: u64, now: Instant) {
+        if let Some(request) = self.recent_request(id) {
+            request.acked.get_or_insert(now);
+        }
+    }
+
+    /// ICMP has reported that `port` of the host is closed: its calls are dropped.
+    pub(crate) fn port_closed(&mut self, port: u16, now: Instant) {
+        let of_module = |request: &&mut RecentRequest| counter_of(request.id) == MODULE;
+        for request in self.recent.iter_mut().filter(of_module).filter(|it| it.port == port) {
+            request.port_closed.get_or_insert(now);
+        }
+    }
+
+    /// A RESEND for the whole response to the finished request `id` has arrived. Returns whether it
+    /// is about a call of the next life.
+    pub(crate) fn asked_anew(&mut self, id: u64, arrived: Instant) -> bool {
+        if counter_of(id) != MODULE {
+            return false;
+        }
+        let Some(request) = self.recent_request(id) else { return false };
+        request.note_asked(arrived);
+        request.is_reused(arrived)
+    }
+
+    fn recent_request(&mut self, id: u64) -> Option<&mut RecentRequest> {
+        self.recent.iter_mut().find(|request| request.id == id)
+    }
+
     /// The memory of the lives, in bytes.
     pub(crate) fn memory(&self) -> usize {
         let lives = self.lives.len() * 2 * (size_of::<u64>() + size_of::<Life>());
-        self.finished.memory() + lives + self.recent.capacity() * size_of::<(u64, u64)>()
+        self.finished.memory() + lives + self.recent.capacity() * size_of::<RecentRequest>()
     }
 
     /// The host is idle at `now`: old ids of modules are forgotten, and all ids of endpoints of apus
@@ -162,7 +246,9 @@ impl HostLives {
         let limit = now.as_nanos().saturating_sub(FORGET_AFTER);
         self.finished.forget_before(MODULE, Instant::from_nanos(limit));
         self.finished.close_gaps(now);
-        self.recent = VecDeque::new();
+        let finished = &self.finished;
+        self.recent.retain(|it| counter_of(it.id) == MODULE && finished.contains(it.id));
+        self.recent.shrink_to_fit();
     }
 
     /// Closes half of the finished ids, the oldest: all up to them count as finished.
@@ -185,20 +271,24 @@ impl HostLives {
         }
         let known =
             life.version_since.is_some_and(|since| sign.arrived.since(since) >= PACKET_LIFE);
-        (sign.version == 0 && known)
-            || sign.digest.is_some_and(|digest| self.differs(sign.id, digest))
+        (sign.version == 0 && known) || self.is_other_call(sign)
     }
 
-    /// Whether a request with this id had another digest.
-    fn differs(&self, id: u64, digest: u64) -> bool {
-        self.recent.iter().any(|(other, before)| *other == id && *before != digest)
+    /// Whether a request with this id had another digest, or its client has dropped it.
+    fn is_other_call(&self, sign: RequestSign) -> bool {
+        let is_module = counter_of(sign.id) == MODULE;
+        let differs = |before| sign.digest.is_some_and(|digest| digest != before);
+        self.recent
+            .iter()
+            .filter(|before| before.id == sign.id)
+            .any(|before| differs(before.digest) || (is_module && before.is_reused(sign.arrived)))
     }
 
-    fn remember(&mut self, id: u64, digest: u64) {
+    fn remember(&mut self, request: RecentRequest) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back((id, digest));
+        self.recent.push_back(request);
     }
 
     /// The present life of the counter of `id`.
@@ -227,7 +317,7 @@ mod tests {
     }
 
     const fn sign(id: u64, version: u16, millis: u64) -> RequestSign {
-        RequestSign { id, version, digest: None, arrived: at(millis) }
+        RequestSign { id, port: 0x8000, version, digest: None, arrived: at(millis) }
     }
 
     /// A module that has made `calls` calls since 0 ms, one per millisecond, and has the version
@@ -303,6 +393,73 @@ mod tests {
         assert_eq!(lives.note(request(3_000, &long)), (2, None), "only the beginning is compared");
         let other_port = digest(0x8001, 3_000, 0, &long);
         assert_eq!(lives.note(RequestSign { digest: other_port, ..sign(2, 0, 1) }).0, 3);
+    }
+
+    /// The only call of a boot, and the same call of the next one.
+    fn only_call(millis: u64) -> RequestSign {
+        RequestSign { digest: digest(0x8000, 5, 0, b"hello"), ..sign(2, 0, millis) }
+    }
+
+    /// AMO-10: the client's host makes one call, is restarted, and makes the same call.
+    #[test]
+    fn a_call_of_a_closed_port_is_another_one_when_its_packets_are_gone() {
+        let mut lives = HostLives::default();
+        assert_eq!(lives.note(only_call(1)), (0, None));
+        lives.finish(0, 2, at(10));
+        lives.port_closed(0x8000, at(10));
+        assert_eq!(lives.note(only_call(1_009)), (0, None), "it may be a late copy");
+        assert!(lives.is_finished(2));
+        assert_eq!(lives.note(only_call(1_010)), (1, Some(0)));
+        assert!(!lives.is_finished(2));
+        lives.finish(1, 2, at(1_010));
+        assert_eq!(lives.note(only_call(3_000)), (1, None), "this port is open");
+    }
+
+    /// AMO-10: no client needs what it has acked.
+    #[test]
+    fn resends_after_the_ack_tell_a_restart_when_late_ones_are_gone() {
+        let mut lives = HostLives::default();
+        lives.note(only_call(1));
+        lives.finish(0, 2, at(10));
+        lives.acked(2, at(10));
+        for millis in [20, 25, 30, 1_005, 1_200] {
+            assert!(!lives.asked_anew(2, at(millis)), "{millis}");
+            assert_eq!(lives.note(only_call(millis)), (0, None), "{millis}");
+        }
+        assert!(lives.asked_anew(2, at(1_205)));
+        assert_eq!(lives.note(only_call(1_206)), (1, Some(0)));
+    }
+
+    /// AMO-10: no client without a socket waits for a response.
+    #[test]
+    fn a_resend_after_icmp_tells_a_restart_at_once() {
+        let mut lives = HostLives::default();
+        lives.note(only_call(1));
+        lives.finish(0, 2, at(2));
+        assert!(!lives.asked_anew(2, at(3)), "the client may lack the response");
+        lives.port_closed(0x8001, at(4));
+        assert!(!lives.asked_anew(2, at(5)), "another port");
+        lives.acked(2, at(6));
+        assert!(!lives.asked_anew(2, at(7)), "it may have been late");
+        lives.port_closed(0x8000, at(8));
+        assert_eq!(lives.note(only_call(9)), (0, None), "it may be a late copy");
+        assert!(lives.asked_anew(2, at(10)));
+        assert_eq!(lives.note(only_call(11)), (1, Some(0)));
+        assert!(!lives.is_finished(2));
+    }
+
+    /// An endpoint of apus uses no id twice.
+    #[test]
+    fn only_the_ids_of_modules_are_used_again() {
+        let id = 1 << 63 | 2;
+        let mut lives = HostLives::default();
+        lives.note(RequestSign { id, ..only_call(1) });
+        lives.finish(0, id, at(2));
+        lives.acked(id, at(2));
+        lives.port_closed(0x8000, at(2));
+        assert!(!lives.asked_anew(id, at(60_000)));
+        assert_eq!(lives.note(RequestSign { id, ..only_call(60_000) }), (0, None));
+        assert!(lives.is_finished(id));
     }
 
     /// A module sends the shortest request first.

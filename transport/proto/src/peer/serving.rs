@@ -191,9 +191,33 @@ impl Serving {
     /// Kernel profile: handles a packet about request `id` that arrived at `arrived` or later.
     /// Returns whether the request is finished.
     pub(crate) fn touch(&mut self, id: u64, arrived: Instant, now: Instant) -> bool {
+        self.known_lives().is_some_and(|lives| lives.touch(id, arrived, now))
+    }
+
+    /// Kernel profile: the client has acked request `id`.
+    pub(crate) fn acked(&mut self, id: u64, now: Instant) {
+        if let Some(lives) = self.known_lives() {
+            lives.acked(id, now);
+        }
+    }
+
+    /// Kernel profile: ICMP has reported that `port` of the client's host is closed.
+    pub(crate) fn port_closed(&mut self, port: u16, now: Instant) {
+        if let Some(lives) = self.known_lives() {
+            lives.port_closed(port, now);
+        }
+    }
+
+    /// Kernel profile: a RESEND for the whole response to the finished request `id` has arrived.
+    /// Returns whether it is about a call of the next life of its host.
+    pub(crate) fn asked_anew(&mut self, id: u64, arrived: Instant) -> bool {
+        self.known_lives().is_some_and(|lives| lives.asked_anew(id, arrived))
+    }
+
+    fn known_lives(&mut self) -> Option<&mut HostLives> {
         match self.current.as_mut().map(|session| &mut session.finished) {
-            Some(Finished::Sparse(lives)) => lives.touch(id, arrived, now),
-            Some(Finished::Dense(_)) | None => false,
+            Some(Finished::Sparse(lives)) => Some(lives),
+            Some(Finished::Dense(_)) | None => None,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::peer::PeerId;
 use crate::protocol::Protocol;
 use crate::rpc::ServerState;
 use crate::tx::Output;
-use apus_wire::Role;
+use apus_wire::{Profile, Role};
 
 /// The client of RPC `id` has finished it: it has the response, or does not want it. Ends the RPC,
 /// and returns whether it was known.
@@ -33,5 +33,8 @@ pub(super) fn acknowledge(
         ServerState::Incoming | ServerState::InService => Ending::Discarded,
     };
     end_server(protocol, inbound, output, rpc, ending);
+    if output.outbound.identity.profile == Profile::Kernel {
+        protocol.tables.peers[peer].serving.acked(id, protocol.now);
+    }
     true
 }

@@ -22,6 +22,7 @@ pub(super) fn note_host_life(
     let DataPacket { data, payload, .. } = *packet;
     let sign = RequestSign {
         id: header.sender_id.client_id(),
+        port: header.sport,
         version: data.cutoff_version,
         digest: digest(header.sport, data.message_length, data.offset, payload),
         arrived: protocol.timers.in_flight(&protocol.config, protocol.now).arrived(protocol.now),

@@ -20,7 +20,7 @@ pub(super) fn on_resend(
     resend: &Resend,
 ) -> Result<(), DropReason> {
     let Some((peer, rpc)) = find_rpc(&protocol.tables, from, header) else {
-        return Err(answer_unknown(protocol, output, from, header));
+        return Err(answer_unknown(protocol, output, from, header, resend));
     };
     rpc_of(&protocol.tables, from, header, Proof::Session)?;
     let in_flight = protocol.timers.in_flight(&protocol.config, protocol.now);
@@ -95,7 +95,8 @@ fn resend_range(
 /// The kernel profile cannot express that it was finished, so the packet is not answered: a client
 /// that receives RPC_UNKNOWN sends its request again, forever, and a client without an answer gives
 /// up. As long as it asks, neither its host nor the request is forgotten: otherwise it would be
-/// executed again (AMO-7).
+/// executed again (AMO-7). A client whose host was restarted is answered: it sends the request of
+/// its present life (AMO-10).
 ///
 /// A request that was dropped for lack of room is unknown, too. BUSY would spare its bytes (a
 /// module short of buffers sends it, because it keeps the RPC and requests the bytes when it has
@@ -106,6 +107,7 @@ fn answer_unknown(
     output: &mut Output,
     from: &Source<'_>,
     header: &Header,
+    resend: &Resend,
 ) -> DropReason {
     let id = header.sender_id.client_id();
     let arrived = protocol.timers.in_flight(&protocol.config, protocol.now).arrived(protocol.now);
@@ -113,10 +115,13 @@ fn answer_unknown(
     if output.outbound.identity.profile == Profile::Kernel
         && our_role(header) == Role::Server
         && let Some(peer) = from.peer
-        && peers[peer].serving.touch(id, arrived, protocol.now)
     {
-        peers[peer].last_used = protocol.now;
-        return DropReason::UnknownRpc;
+        let serving = &mut peers[peer].serving;
+        let is_new = resend.is_everything() && serving.asked_anew(id, arrived);
+        if !is_new && serving.touch(id, arrived, protocol.now) {
+            peers[peer].last_used = protocol.now;
+            return DropReason::UnknownRpc;
+        }
     }
     if let Err(unanswered) = count_answer(protocol, from, header) {
         return unanswered;

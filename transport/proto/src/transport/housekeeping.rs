@@ -2,7 +2,7 @@
 
 use super::Transport;
 use crate::error::FailureKind;
-use crate::expiry::{ask, interval, note_returned};
+use crate::expiry::{ask, interval, note_closed, note_returned};
 use crate::lifecycle::{Ending, end_server, fail_and_disown, refuse_live};
 use crate::neighbours::{ArrivingLengths, Neighbours, Published};
 use crate::peer::{Address, Birth, Peer, peer_address};
@@ -330,6 +330,7 @@ impl Transport {
         let new = protocol.timers.suspicions.report(peer, port, trouble.reason(), now, interval);
         if new && !ask(protocol, output, peer, port) {
             protocol.timers.suspicions.forget(peer);
+            note_closed(protocol, peer, port);
         }
     }
 

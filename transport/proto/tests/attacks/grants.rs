@@ -1,5 +1,5 @@
-//! Grants: senders that announce what they do not send, or hold what they were granted. Requirements
-//! GRANT-3, GRANT-10, GRANT-21 and BAD-11.
+//! Grants: senders that announce what they do not send, or hold what they were granted.
+//! Requirements GRANT-3, GRANT-10, GRANT-21 and BAD-11.
 //!
 //! Each test measures calls that need GRANTs without the attack and with it. The bar is that of
 //! `apus-lab lab hostile`: all are served, none in more than three times its time.
@@ -52,7 +52,7 @@ fn assert_harmless(config: &Config, ports: u16, conduct: Conduct, claim: usize, 
     assert!(live >= ports.into(), "the attackers are still there");
 }
 
-/// A1, as it was shown: one packet of 57 bytes, and BUSY. No call that needed a GRANT was served.
+/// As it was shown: one packet of 57 bytes, and BUSY. No call that needed a GRANT was served.
 #[test]
 fn invented_announcements_take_no_grants_from_others() {
     let config = Config::default();
@@ -64,8 +64,8 @@ fn invented_announcements_take_no_grants_from_others() {
     }
 }
 
-/// A1 where senders state their backlog, so that the bytes of messages count that need no GRANT
-/// according to their senders (GRANT-15).
+/// Invented announcements where senders state their backlog, so that the bytes of messages count
+/// that need no GRANT according to their senders (GRANT-15).
 #[test]
 fn invented_announcements_take_no_grants_where_senders_state_their_backlog() {
     let config = Config::builder().informed_incoming(18_000).build().unwrap();
@@ -76,7 +76,7 @@ fn invented_announcements_take_no_grants_where_senders_state_their_backlog() {
     }
 }
 
-/// A2, as it was shown: 8 ports announce 1 byte, are granted what all may have in flight, and send
+/// As it was shown: 8 ports announce 1 byte, are granted what all may have in flight, and send
 /// BUSY.
 #[test]
 fn granted_bytes_that_are_never_sent_take_no_grants_from_others() {
@@ -145,7 +145,7 @@ fn what_makes_no_progress_holds_no_grants_even_within_a_host() {
     }
 }
 
-/// A3: a server whose response does one of these stops no response of another server.
+/// A server whose response does one of these stops no response of another server.
 #[test]
 fn responses_of_one_server_take_no_grants_from_those_of_another() {
     let lies = [(900_000 - 1, 1, MB), (1, 8, 2 * MB)];

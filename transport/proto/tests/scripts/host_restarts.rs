@@ -212,3 +212,162 @@ fn without_any_sign_the_ids_of_before_are_forgotten() {
       !! request s1 from P: 10 B
     ");
 }
+
+/// AMO-10: a host makes one call, is restarted, and makes the same call within five seconds. ICMP
+/// has shown that the port of its first life was closed, and a RESEND shows that a client waits.
+/// (The server took the call for a late copy, and it timed out.)
+#[test]
+fn the_same_single_call_of_the_next_life_is_served() {
+    assert_snapshot!(run("
+        config profile=kernel
+        P: DATA s1 0..10/10 cutoffs=0
+        reply s1 10
+        unreachable P port
+        +100ms
+        P: DATA s1 0..10/10 cutoffs=0
+        P: RESEND s1 everything
+        P: DATA s1 0..10/10 retransmit cutoffs=0
+        reply s1 10
+        P: ACK s1
+        P: DATA s1 0..10/10 cutoffs=0
+        count sessions_replaced
+    "), @"
+    > P: DATA s1 0..10/10 cutoffs=0
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 prio=6
+    > unreachable P port
+      -> P NEED_ACK s1 prio=7
+    > +100ms
+      @5.00ms -> P NEED_ACK s1 prio=7
+    > P: DATA s1 0..10/10 cutoffs=0
+      xx finished
+      -> P CUTOFFS s1 v1 [0, 0, 0, 0, 2147483647, 15000, 2800, 200] prio=7
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s1 prio=7
+    > P: DATA s1 0..10/10 retransmit cutoffs=0
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 prio=6
+    > P: ACK s1
+    > P: DATA s1 0..10/10 cutoffs=0
+      xx finished
+    > count sessions_replaced
+      sessions_replaced=1
+    ");
+}
+
+/// AMO-10: a second after ICMP the first packet is enough, and two RESENDs a second after the ack:
+/// no packet of the earlier life is in flight any more.
+#[test]
+fn a_call_that_its_client_has_dropped_is_a_new_one_after_a_second() {
+    assert_snapshot!(run("
+        config profile=kernel
+        P: DATA s1 0..10/10 cutoffs=0
+        reply s1 10
+        unreachable P port
+        +1200ms
+        P: DATA s1 0..10/10 cutoffs=0
+        reply s1 10
+        P: ACK s1
+        +900ms
+        P: RESEND s1 everything
+        P: RESEND s1 everything
+        P: DATA s1 0..10/10 cutoffs=0
+        +200ms
+        P: DATA s1 0..10/10 cutoffs=0
+        P: RESEND s1 everything
+        +5ms
+        P: RESEND s1 everything
+        P: DATA s1 0..10/10 retransmit cutoffs=0
+        count sessions_replaced
+    "), @"
+    > P: DATA s1 0..10/10 cutoffs=0
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 prio=6
+    > unreachable P port
+      -> P NEED_ACK s1 prio=7
+    > +1200ms
+      @5.00ms -> P NEED_ACK s1 prio=7
+    > P: DATA s1 0..10/10 cutoffs=0
+      !! request s1 from P: 10 B
+      -> P CUTOFFS s1 v1 [0, 0, 0, 0, 2147483647, 15000, 2800, 200] prio=7
+    > reply s1 10
+      -> P DATA s1 0..10/10 prio=6
+    > P: ACK s1
+    > +900ms
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+    > P: DATA s1 0..10/10 cutoffs=0
+      xx finished
+      -> P CUTOFFS s1 v1 [0, 0, 0, 0, 2147483647, 15000, 2800, 200] prio=7
+    > +200ms
+    > P: DATA s1 0..10/10 cutoffs=0
+      xx finished
+      -> P CUTOFFS s1 v1 [0, 0, 0, 0, 2147483647, 15000, 2800, 200] prio=7
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+    > +5ms
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s1 prio=7
+    > P: DATA s1 0..10/10 retransmit cutoffs=0
+      !! request s1 from P: 10 B
+      -> P CUTOFFS s1 v1 [0, 0, 0, 0, 2147483647, 15000, 2800, 200] prio=7
+    > count sessions_replaced
+      sessions_replaced=2
+    ");
+}
+
+/// AMO-7, AMO-10: neither a RESEND nor ICMP alone executes a request twice within a second.
+#[test]
+fn late_packets_of_a_dropped_call_execute_nothing() {
+    assert_snapshot!(run("
+        config profile=kernel
+        P: DATA s1 0..10/10 cutoffs=0
+        reply s1 10
+        P: ACK s1
+        P: RESEND s1 everything
+        P: DATA s1 0..10/10 retransmit cutoffs=0
+        P: DATA s2 0..10/10 cutoffs=0
+        reply s2 10
+        unreachable P port
+        +100ms
+        P: DATA s2 0..10/10 retransmit cutoffs=0
+        P: RESEND s2 5..10
+        P: DATA s2 0..10/10 retransmit cutoffs=0
+        count sessions_replaced
+    "), @"
+    > P: DATA s1 0..10/10 cutoffs=0
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 prio=6
+    > P: ACK s1
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+    > P: DATA s1 0..10/10 retransmit cutoffs=0
+      xx finished
+      -> P CUTOFFS s1 v1 [0, 0, 0, 0, 2147483647, 15000, 2800, 200] prio=7
+    > P: DATA s2 0..10/10 cutoffs=0
+      !! request s2 from P: 10 B
+    > reply s2 10
+      -> P DATA s2 0..10/10 prio=6
+    > unreachable P port
+      -> P NEED_ACK s2 prio=7
+    > +100ms
+      @5.00ms -> P NEED_ACK s2 prio=7
+    > P: DATA s2 0..10/10 retransmit cutoffs=0
+      xx finished
+      -> P CUTOFFS s2 v1 [0, 0, 0, 0, 2147483647, 15000, 2800, 200] prio=7
+    > P: RESEND s2 5..10
+      xx unknown_rpcs
+    > P: DATA s2 0..10/10 retransmit cutoffs=0
+      xx finished
+    > count sessions_replaced
+      sessions_replaced=0
+    ");
+}

@@ -17,6 +17,7 @@ pub use listener::{Listener, PORT};
 
 use std::net::SocketAddr;
 
+use ::apus::Settings;
 use nix::errno::Errno;
 
 use super::finding::{Finding, Measurement};
@@ -29,7 +30,11 @@ use client::{ProbeClient, ProbeResult};
 const PINGS: usize = 20;
 
 /// Checks the path to `peer`, which may run a listener, a service, or neither.
-pub(super) fn check(host: &SystemFiles, peer: SocketAddr) -> Result<Vec<Finding>, Error> {
+pub(super) fn check(
+    host: &SystemFiles,
+    peer: SocketAddr,
+    settings: &Settings,
+) -> Result<Vec<Finding>, Error> {
     const CHECK: &str = "peer";
     let mut client = match ProbeClient::new(peer) {
         Ok(client) => client,
@@ -42,7 +47,7 @@ pub(super) fn check(host: &SystemFiles, peer: SocketAddr) -> Result<Vec<Finding>
     let why = match first {
         ProbeResult::Response(_) => {
             let mut findings = vec![round_trip(&mut client)?];
-            findings.extend(path::check(host, &mut client, peer)?);
+            findings.extend(path::check(host, &mut client, peer, settings)?);
             return Ok(findings);
         }
         ProbeResult::Silence => "no response".to_owned(),
@@ -52,7 +57,7 @@ pub(super) fn check(host: &SystemFiles, peer: SocketAddr) -> Result<Vec<Finding>
         ProbeResult::Refused(error) => error.desc().to_owned(),
     };
     if first == ProbeResult::Silence
-        && let Some(findings) = service::check(peer)
+        && let Some(findings) = service::check(peer, settings)
     {
         return Ok(findings);
     }

@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-use apus_proto::Config;
+use ::apus::Settings;
 use apus_socket::UdpConfig;
 
 use super::client::{ProbeClient, ProbeResult};
 use super::packet::MIN_LEN;
 use super::traffic_class::{classes, without_ecn};
-use crate::doctor::finding::{Finding, Measurement};
+use crate::doctor::finding::{Finding, Measurement, Severity};
 use crate::doctor::host::SystemFiles;
 use crate::doctor::interface;
 use apus_measure::error::Error;
@@ -30,17 +30,30 @@ pub(super) fn check(
     host: &SystemFiles,
     client: &mut ProbeClient,
     peer: SocketAddr,
+    settings: &Settings,
 ) -> Result<Vec<Finding>, Error> {
-    let mut findings = vec![priorities(client, peer)?];
-    let (mtu, carried) = mtu(client, peer)?;
+    let priorities = priorities(client, peer)?;
+    let mut findings = vec![without_priorities(priorities, settings)];
+    let longest = settings.udp.max_ip_packet.unwrap_or(UdpConfig::default().max_ip_packet);
+    let (mtu, carried) = mtu(client, peer, longest)?;
     findings.push(mtu);
-    findings.extend(bursts(host, client, peer, carried - headers(peer))?);
+    let bytes = settings.protocol.unsched_bytes_max() as usize;
+    findings.extend(bursts(host, client, peer, (carried - headers(peer), bytes))?);
     Ok(findings)
 }
 
 /// Returns the length of IP and UDP headers in bytes.
 pub(super) fn headers(peer: SocketAddr) -> usize {
     if peer.ip().to_canonical().is_ipv4() { 28 } else { 48 }
+}
+
+/// Turns the loss of priorities into a note if the configuration uses none.
+pub(super) fn without_priorities(finding: Finding, settings: &Settings) -> Finding {
+    if settings.protocol.num_priorities() > 1 || finding.severity != Severity::Warning {
+        return finding;
+    }
+    let fact = format!("{}; the configuration uses none (num_priorities = 1)", finding.fact);
+    Finding::note(finding.check, fact)
 }
 
 /// Checks whether traffic classes arrive unchanged in both directions.
@@ -106,12 +119,16 @@ pub(super) fn priority_fixes(peer: SocketAddr) -> Vec<String> {
     ]
 }
 
-/// Checks whether full packets arrive. Returns the length of the longest IP packet that arrives.
-fn mtu(client: &mut ProbeClient, peer: SocketAddr) -> Result<(Finding, usize), Error> {
+/// Checks whether full packets of up to `longest` bytes arrive. Returns the length of the longest
+/// IP packet that arrives.
+fn mtu(
+    client: &mut ProbeClient,
+    peer: SocketAddr,
+    longest: usize,
+) -> Result<(Finding, usize), Error> {
     const CHECK: &str = "path-mtu";
-    let most = UdpConfig::default().max_ip_packet;
     let known = client.path_mtu().unwrap_or(MIN_MTU);
-    let full = known.min(most).max(MIN_MTU);
+    let full = known.min(longest).max(MIN_MTU);
     let there = find_mtu(full, |length| passes(client, peer, length, false))?;
     let device = interface::towards(peer).unwrap_or_else(|| "DEVICE".to_owned());
     let Some(there) = there else {
@@ -133,6 +150,7 @@ fn mtu(client: &mut ProbeClient, peer: SocketAddr) -> Result<(Finding, usize), E
             .fix([
                 format!("ip link set dev {device} mtu {}  # on this host and on the peer", advised_mtu(there)),
                 format!("tracepath -n {}  # or: finds the link with the small MTU; every switch port must carry {full} bytes", peer.ip()),
+                format!("max_ip_packet = {there}  # or: under [udp] in the configuration of apus"),
             ]);
         return Ok((finding, there));
     }
@@ -203,14 +221,13 @@ fn find_mtu(
     Ok(Some(good))
 }
 
-/// Checks whether bursts arrive completely, and merged.
+/// Checks whether bursts of `bytes`, in packets with `payload` bytes, arrive completely and merged.
 fn bursts(
     host: &SystemFiles,
     client: &mut ProbeClient,
     peer: SocketAddr,
-    payload: usize,
+    (payload, bytes): (usize, usize),
 ) -> Result<Vec<Finding>, Error> {
-    let bytes = Config::default().unsched_bytes_max() as usize;
     let packets = (bytes / payload).clamp(1, 64);
     let (mut sent, mut arrived, mut receives) = (0, 0, 0);
     for _ in 0..TRAINS {
@@ -321,8 +338,15 @@ mod tests {
     }
 
     #[test]
+    fn unused_priorities_are_no_fault() {
+        let lost = || Finding::warning("path-priorities", "priorities are lost on the way there");
+        assert_eq!(without_priorities(lost(), &Settings::default()), lost());
+        let one = "[protocol]\nnum_priorities = 1".parse().unwrap();
+        assert_eq!(without_priorities(lost(), &one).severity, Severity::Note);
+    }
+
+    #[test]
     fn few_losses_are_a_warning_and_many_an_error() {
-        use crate::doctor::Severity;
         let severity = |lost| loss("path-loss", (lost, 320), lost as f64 / 320.0, 60_000).severity;
         assert_eq!([0, 1, 100].map(severity), [Severity::Ok, Severity::Warning, Severity::Error]);
     }

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use apus::{Bytes, CallOptions, Endpoint, FailureKind};
+use apus::{Bytes, CallOptions, Endpoint, FailureKind, Settings};
 use apus_wire::{
     Body, DATA_HEADER_LEN, Data, Dialect, Features, Header, Kind, Packet, Profile, Role, SenderId,
     UdpFields,
@@ -14,7 +14,7 @@ use apus_wire::{
 use nix::sys::socket::MsgFlags;
 
 use super::listener::PORT;
-use super::path::priority_fixes;
+use super::path::{priority_fixes, without_priorities};
 use super::socket::ClassSocket;
 use super::traffic_class::without_ecn;
 use crate::doctor::finding::{Finding, Measurement};
@@ -31,7 +31,7 @@ const LONG: usize = 60_000;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs all checks that need a service; `None` if no service answers.
-pub(super) fn check(peer: SocketAddr) -> Option<Vec<Finding>> {
+pub(super) fn check(peer: SocketAddr, settings: &Settings) -> Option<Vec<Finding>> {
     let endpoint = builder(Path::Udp).client().ok()?;
     let call = |request: &Bytes| {
         let began = Instant::now();
@@ -62,7 +62,7 @@ pub(super) fn check(peer: SocketAddr) -> Option<Vec<Finding>> {
     }
     Some(vec![
         peer_finding,
-        return_class(peer),
+        without_priorities(return_class(peer), settings),
         long_message(&endpoint, peer, call(&Bytes::from(vec![0; LONG]))),
     ])
 }
@@ -189,7 +189,7 @@ mod tests {
         let serving = open(builder(Path::Udp)).unwrap();
         let findings = thread::scope(|scope| {
             scope.spawn(|| server::echo(&serving).unwrap());
-            let findings = check(serving.local_addr()).unwrap();
+            let findings = check(serving.local_addr(), &Settings::default()).unwrap();
             serving.shutdown();
             findings
         });

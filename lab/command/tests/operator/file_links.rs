@@ -9,32 +9,37 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use crate::harness::{run, text};
+use crate::harness::{program, text};
 use crate::hosts::Hosts;
 
 /// Substrings of `/proc/PID/wchan` while a program waits for the reply to a FUSE request.
 const FUNCTIONS: [&str; 2] = ["request_wait", "fuse"];
 
 /// A served directory and a place to mount it.
-pub(crate) struct Folders(TempDir);
+pub(crate) struct Folders {
+    all: TempDir,
+    program: PathBuf,
+}
 
 impl Folders {
-    pub(crate) fn new() -> Self {
-        let folders = Self(tempfile::tempdir().unwrap());
+    pub(crate) fn new(program: PathBuf) -> Self {
+        let folders = Self { all: tempfile::tempdir().unwrap(), program };
         fs::create_dir(folders.path("served")).unwrap();
         fs::create_dir(folders.path("here")).unwrap();
         folders
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.all.path().join(name)
     }
 }
 
 impl Drop for Folders {
     fn drop(&mut self) {
         // Ends the mount even while its server is unreachable.
-        let _ = run(["fs", "umount", self.path("here").to_str().unwrap(), "--lazy"]);
+        let mut umount = Command::new(&self.program);
+        umount.args(["fs", "umount", "--lazy"]).arg(self.path("here"));
+        let _ = umount.stdin(Stdio::null()).output();
     }
 }
 
@@ -62,13 +67,14 @@ fn programs_that_wait_for_a_link_can_be_killed_and_go_on_when_it_is_back() {
         eprintln!("SKIPPED: this kernel does not show where a program waits (/proc/PID/wchan)");
         return;
     }
+    let Some(program) = program() else { return };
     let Some(hosts) = Hosts::up() else { return };
-    let folders = Folders::new();
+    let folders = Folders::new(program.clone());
     let (served, here) = (folders.path("served"), folders.path("here"));
     for name in ["known", "first", "second"] {
         fs::write(served.join(name), name).unwrap();
     }
-    let program = env!("CARGO_BIN_EXE_apus");
+    let program = program.display();
     let address = "10.77.0.1:4000";
     let words = format!("{program} fs serve {} --listen {address}", served.display());
     let mut server = hosts

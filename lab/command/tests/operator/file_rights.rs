@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::file_links::Folders;
+use crate::harness::program;
 use crate::hosts::Hosts;
 
 const OVERFLOW_ID: u32 = 65_534;
@@ -22,11 +23,12 @@ fn root_of_another_host_is_not_root() {
         eprintln!("SKIPPED: only root mounts without the package fuse3");
         return;
     }
+    let Some(path) = program() else { return };
     let Some(hosts) = Hosts::up() else { return };
-    let program = env!("CARGO_BIN_EXE_apus");
+    let program = path.display();
     let address = "10.77.0.1:4000";
     for (options, is_root) in [("", false), (" --trust-root", true)] {
-        let folders = Folders::new();
+        let folders = Folders::new(path.clone());
         let (served, here) = (folders.path("served"), folders.path("here"));
         fs::write(served.join("secret"), "of root").unwrap();
         set_mode(&served.join("secret"), 0o600);
