@@ -24,6 +24,9 @@ const SLOWER: Nanos = 2;
 /// Resend intervals that a call may take in addition: messages without progress may hold all grants
 /// for `resend_usecs`, and are found when they are checked next (GRANT-10).
 const GRACE: Nanos = 2;
+/// No resend interval is shorter than the time that a link takes for this number of bytes. Source:
+/// `docs/networks.md`, time constants on slow links.
+const QUEUED_BYTES: u64 = 960_000;
 /// Tenths of the goodput that must remain.
 const GOODPUT: Nanos = 9;
 
@@ -76,7 +79,8 @@ pub(crate) fn compare(
 ) -> Result<(), Violation> {
     let config = &scenario.config;
     let interval = config.resend_interval_usecs().max(config.resend_usecs());
-    let grace = GRACE * interval * MICROSECOND;
+    let queue = scenario.fabric.topology.host_rate.time(QUEUED_BYTES);
+    let grace = GRACE * (interval * MICROSECOND).max(queue);
     for (number, planned) in scenario.calls.iter().enumerate() {
         let Some(without) = alone.success(number) else { continue };
         let violation = |observed: String| Violation {
