@@ -116,6 +116,7 @@ fn a_deadline_ends_a_call_that_is_not_answered() {
         let error = client.call_with(server.local_addr(), "hello?", options).await.unwrap_err();
         let CallError::Failed(error) = error else { panic!("{error}") };
         assert_eq!(error.kind, FailureKind::DeadlineExceeded);
+        let options = CallOptions::new().timeout(Duration::from_millis(20));
         client.send_with(server.local_addr(), "and now?", 5, options).await.unwrap();
         let end = client.recv_completion().await.unwrap();
         assert_eq!((end.cookie, end.result.unwrap_err().kind), (5, FailureKind::DeadlineExceeded));
@@ -234,7 +235,7 @@ fn arguments_out_of_range_are_refused() {
         };
         let (result, ()) = tokio::join!(client.call(address, "please"), refuse);
         let error = result.unwrap_err();
-        assert!(error.to_string().contains("without a reply"), "{error}");
+        assert!(error.to_string().contains("longer than max_message"), "{error}");
     });
 }
 
