@@ -16,6 +16,7 @@ pub struct Life {
     pub age: Duration,
 }
 
+#[cfg(feature = "tls")]
 impl Life {
     /// Bytes of a stated life.
     pub(crate) const LEN: usize = 16;
