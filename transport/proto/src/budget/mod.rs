@@ -12,7 +12,7 @@ pub(crate) use send::{SendBudget, SendExcess};
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::event::Event;
-use crate::peer::{OutgoingBytes, Peer};
+use crate::peer::Peer;
 use apus_wire::Role;
 use std::collections::VecDeque;
 
@@ -78,9 +78,4 @@ impl Budget {
             events.push_back(Event::Room);
         }
     }
-}
-
-/// Longest message that counts as short: a peer may send it without a GRANT.
-fn unscheduled_window(config: &Config) -> u64 {
-    config.unsched_bytes().max(config.unsched_bytes_max())
 }

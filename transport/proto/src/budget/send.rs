@@ -11,11 +11,10 @@
 //! - **SEND-BUDGET-2** Each of these responses is in the order of its host once. (So may be
 //!   responses that have ended.)
 
-use super::OutgoingBytes;
 use crate::config::Config;
 use crate::extent::charge;
 use crate::limits::{PROGRESS_BYTES, RESPONSES_PER_SEARCH};
-use crate::peer::{HostId, Peer, PeerId, Peers};
+use crate::peer::{HostId, OutgoingBytes, Peer, PeerId, Peers};
 use crate::quota::{Excess, Quota, Ranking, Shortage, Size};
 use crate::rpc_key::RpcKey;
 use crate::time::Instant;
@@ -60,7 +59,7 @@ impl SendBudget {
             // Half, as of the receive budget, and what the application grants a peer.
             quota: Quota::new(all, per_peer.max(all / 2), config.max_message()),
             per_peer,
-            window: super::unscheduled_window(config),
+            window: config.unscheduled_window(),
             hosts: Ranking::new(RANKING_UNIT),
             shortage: Shortage::default(),
         }

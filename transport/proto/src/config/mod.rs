@@ -371,6 +371,11 @@ impl Config {
         self.0.num_priorities as u8 - 1
     }
 
+    /// Longest message that counts as short, in bytes: a peer may send it without a GRANT.
+    pub(crate) fn unscheduled_window(&self) -> u64 {
+        self.unsched_bytes().max(self.unsched_bytes_max())
+    }
+
     /// Returns whether senders report their backlog of granted bytes, and receivers use it
     /// (GRANT-15).
     pub(crate) fn informs(&self) -> bool {

@@ -32,7 +32,6 @@ mod room;
 
 pub(crate) use room::ReceiveRoom;
 
-use super::unscheduled_window;
 use crate::allowed::Allowed;
 use crate::config::Config;
 use crate::extent::{charge, extent};
@@ -104,7 +103,7 @@ impl Beginning {
     pub(crate) fn of(config: &Config, data: &Data, payload: usize) -> Self {
         let length = extent(data.message_length);
         let arrived = if data.message_length == 0 { length } else { payload as u32 };
-        let announced = Allowed::at_most(data.incoming, unscheduled_window(config) as u32);
+        let announced = Allowed::at_most(data.incoming, config.unscheduled_window() as u32);
         Self { length, announced, arrived }
     }
 }
@@ -128,7 +127,7 @@ impl ReceiveBudget {
         let (all, of_host) = (config.max_receive_bytes(), config.max_receive_bytes_per_host());
         Self {
             quota: Quota::new(all, of_host, config.max_message()),
-            window: unscheduled_window(config),
+            window: config.unscheduled_window(),
             hosts: Ranking::new(RANKING_UNIT),
             used: 0,
             assured: None,
