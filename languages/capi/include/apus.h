@@ -327,8 +327,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Resolves an address such as `10.0.0.7:4000`, `[fd00::7]:4000` or `inventory:4000`. Looking up a
- * name may take seconds: resolve it once, not before each call.
+ * Resolves an address such as `10.0.0.7:4000`, `[fd00::7]:4000`, `[fe80::7%eth0]:4000` or
+ * `inventory:4000`. Looking up a name may take seconds: resolve it once, not before each call.
  *
  * # Safety
  *

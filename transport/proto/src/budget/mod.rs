@@ -70,7 +70,8 @@ impl Budget {
         error
     }
 
-    /// Something has become free: gives [`Event::Room`] if a command was refused.
+    /// Something has become free, or a reply need not wait any more: gives [`Event::Room`] if a
+    /// command was refused.
     pub(crate) fn room_again(&mut self, events: &mut VecDeque<Event>) {
         if self.wanted {
             self.wanted = false;

@@ -115,6 +115,11 @@ impl SendBudget {
         of_host >= self.quota.most_of_host(Size::Long)
     }
 
+    /// A response waits for room of its host.
+    pub(crate) const fn wait(&mut self) {
+        self.shortage.wait();
+    }
+
     /// Reserves `bytes` bytes for a message to `peer`, for which there is room.
     pub(crate) fn reserve(&mut self, peer: &mut Peer, ours: Role, bytes: u64) {
         let bytes = charge(bytes);

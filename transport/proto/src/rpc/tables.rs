@@ -53,6 +53,12 @@ impl Tables {
         Some((entry, peer))
     }
 
+    /// Whether no other host has requests here than the host of `peer`: what it uses, it
+    /// takes from itself alone.
+    pub(crate) fn is_alone(&mut self, peer: PeerId) -> bool {
+        self.peers.host_of(peer).server_rpcs as usize == self.rpcs.count(Role::Server)
+    }
+
     /// The live RPCs with `peer`, in either role.
     pub(crate) fn rpcs_with(&self, peer: PeerId) -> impl Iterator<Item = (RpcKey, &Rpc)> {
         self.peers[peer].live_rpcs.iter().map(|rpc| (*rpc, &self.rpcs[*rpc]))

@@ -173,12 +173,12 @@ fn admit_confirmed(
 ) -> Result<(), DropReason> {
     let DataPacket { data, payload, .. } = *packet;
     let beginning = Beginning::of(&protocol.config, data, payload.len());
-    let mut room = room_for(protocol, inbound, peer, beginning);
+    let mut room = room_for(protocol, inbound, output, peer, beginning);
     // A response of its host that makes no progress makes room.
     if room == Err(DropReason::HostResponses)
         && end_stalled_response(protocol, inbound, output, peer)
     {
-        room = room_for(protocol, inbound, peer, beginning);
+        room = room_for(protocol, inbound, output, peer, beginning);
     }
     let room = match room {
         Ok(room) => room,
@@ -206,25 +206,31 @@ fn admit_confirmed(
     add_data(protocol, inbound, output, rpc, packet)
 }
 
-/// Reserves the room for a request of `peer` that begins so, or returns the limit that it exceeds. Without buffers
-/// the packet is dropped and the client waits, because the shortage is temporary; the other limits
-/// are refusals.
+/// Reserves the room for a request of `peer` that begins so, or returns the limit that it exceeds.
+/// Without buffers the packet is dropped and the client waits, because the shortage is temporary;
+/// the other limits are refusals.
 fn room_for(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
+    output: &mut Output,
     peer: PeerId,
     beginning: Beginning,
 ) -> Result<Reservation, DropReason> {
     if protocol.tables.rpcs.count(Role::Server) as u64 >= protocol.config.max_server_rpcs() {
         return Err(DropReason::TooManyRpcs);
     }
+    let is_alone = protocol.tables.is_alone(peer);
     let host = protocol.tables.peers.host_of(peer);
     if u64::from(host.server_rpcs) >= protocol.config.max_server_rpcs_per_host() {
         return Err(DropReason::HostRpcs);
     }
-    // Its response could not be sent.
-    if inbound.budget.send.is_host_full(host.responses.bytes) {
+    // Its response could not be sent. A host without others waits for itself alone (CAP-21).
+    if !is_alone && inbound.budget.send.is_host_full(host.responses.bytes) {
         return Err(DropReason::HostResponses);
+    }
+    if !is_alone && host.server_rpcs == 0 {
+        // A reply that waits for room of its host now keeps others waiting.
+        inbound.budget.room_again(&mut output.observation.events);
     }
     if inbound.request_room == 0 && !inbound.waiting.accepts(&protocol.tables.peers[peer].address) {
         return Err(DropReason::Overloaded);

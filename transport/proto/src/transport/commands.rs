@@ -237,8 +237,9 @@ impl Transport {
     }
 
     /// Makes room for a response of `length` bytes to `peer`, whose host has as many as a host may
-    /// have: those that make no progress end. If none does, this one ends: a client that
-    /// takes its responses slowly must not keep the application waiting (CAP-21).
+    /// have: those that make no progress end. If none does, the reply waits as long as no other host
+    /// has requests, and ends otherwise: a client that takes its responses slowly must not
+    /// keep the application from others (CAP-21).
     #[cold]
     fn make_room_of_host(
         &mut self,
@@ -254,6 +255,10 @@ impl Transport {
                 Err(SendExcess::Host) => {}
                 Err(excess) => return Err(inbound.budget.send_full(excess)),
             }
+        }
+        if protocol.tables.is_alone(peer) {
+            inbound.budget.send.wait();
+            return Err(inbound.budget.send_full(SendExcess::Host));
         }
         output.observation.metrics.admission.responses_refused += 1;
         refuse_live(protocol, inbound, output, rpc, Refusal::Abandoned);
