@@ -39,12 +39,14 @@ impl Exchange {
     pub fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
         let endpoint =
             serve_at(configured(&plan.settings, self.path.of(plan)).poll_mode(plan.poll), control)?;
-        match self.calls {
-            Calls::OneByOne => server::echo(&endpoint),
-            Calls::Many(Replies::Echo) => server::echo_together(&endpoint),
-            Calls::Many(Replies::Short) => return server::absorb(&endpoint, plan),
+        let side = match self.calls {
+            Calls::OneByOne => server::echo(&endpoint).map(|()| Side::default()),
+            Calls::Many(Replies::Echo) => {
+                server::echo_together(&endpoint).map(|()| Side::default())
+            }
+            Calls::Many(Replies::Short) => server::absorb(&endpoint, plan),
         }?;
-        Ok(Side { counters: engine_counters::of(&endpoint), ..Side::default() })
+        Ok(Side { counters: engine_counters::of(&endpoint), ..side })
     }
 
     /// Runs the client: exchanges messages with `server` for the plan's duration.
