@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Fs(fs::FsArguments),
     Decode(decode::DecodeArguments),
     Keys(keys::KeysArguments),
-    Doctor(doctor::DoctorArguments),
+    Doctor(Box<doctor::DoctorArguments>),
     Tune(Box<tune::TuneArguments>),
     Trace(trace::TraceArguments),
     Metrics(metrics::MetricsArguments),

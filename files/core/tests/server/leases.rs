@@ -192,7 +192,7 @@ fn a_session_that_sends_its_changes_is_fenced_late() {
     let data = Data { start: 0, length: 1 << 20 };
     let write = Record::Write { file, offset: 0, data, time: Time::default() };
     for _ in 0..13 {
-        world.apply(0, &[write.clone()], &vec![7; 1 << 20]);
+        world.apply(0, std::slice::from_ref(&write), &vec![7; 1 << 20]);
         world.pass(TERM / 2);
         for id in [0, 1] {
             assert_eq!(world.ask(id, SessionRequest::Renew), Response::Done);

@@ -221,7 +221,7 @@ fn changes_need_rights() {
     files.world.release_all(USER, &[open, file]);
     let unlink = Record::Unlink { parent: open, name: name("file"), node: file };
     let nodes = [open, file];
-    assert_eq!(files.change(OTHER, &nodes, &[unlink.clone()]), refused(Errno::PERM));
+    assert_eq!(files.change(OTHER, &nodes, std::slice::from_ref(&unlink)), refused(Errno::PERM));
     assert!(matches!(files.change(USER, &nodes, &[unlink]), Response::BatchDone(_)));
     // A link to a file that is not one's own.
     let link = Record::Link { node: secret, parent: open, name: name("link") };

@@ -37,7 +37,7 @@ fn another_user_has_no_rights_of_root() {
     let server = world.serve(None);
     match run_as(OVERFLOW_ID, &["hostile", &server.ready]) {
         Ok(status) => {
-            assert!(status.success(), "the client has found more rights than its user has")
+            assert!(status.success(), "the client has found more rights than its user has");
         }
         Err(error) => {
             eprintln!("SKIPPED: another user cannot run this program: {error}");

@@ -1,7 +1,7 @@
 //! Responses that no client takes. Requirements CAP-1 and CAP-21.
 
 use crate::service::{RawClient, Service};
-use apus_proto::{Config, FailureKind, Refusal};
+use apus_proto::Config;
 use apus_wire::{Body, Resend};
 use std::time::Duration;
 

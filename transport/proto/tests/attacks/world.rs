@@ -337,7 +337,7 @@ impl World {
         let now = self.now;
         let end = &mut self.ends[number];
         let (Some((header, data)), Some(to)) = (&mut end.claim, end.victim) else { return };
-        if !end.next_trickle.is_some_and(|at| at <= now) {
+        if end.next_trickle.is_none_or(|at| at > now) {
             return;
         }
         end.next_trickle = Some(now + every);

@@ -94,7 +94,7 @@ fn a_server_that_has_forgotten_the_session_was_not_restarted() {
         world.call(host, 0, 100, false, None).unwrap();
         world.run_until(world.now + 10 * MILLISECOND);
         // A call in the other direction keeps the client's memory of the server's session alive.
-        while world.now % (4 * 1_000 * MILLISECOND) != 0 {
+        while !world.now.is_multiple_of(4 * 1_000 * MILLISECOND) {
             let next = (world.now / MILLISECOND + 500) / 500 * 500 * MILLISECOND;
             world.run_until(next);
         }
