@@ -258,8 +258,12 @@ mod tests {
         let case = Case { attack: Some(Attack::Grants), size: 1_000_000 };
         let runs: Runs<AttackRun> = (1..).zip([run(100, 900)]).collect();
         let said = |slower| sentence(case, &runs, slower).unwrap();
-        assert!(said(Some(2.5)).ends_with("(95 % and 3 times) is met."), "{}", said(Some(2.5)));
-        assert!(said(Some(2.5)).starts_with("grants 1 MB: 99 % "), "{}", said(Some(2.5)));
+        assert!(
+            said(Some(2.5)).ends_with("(95.0 % and 3.00 times) is met."),
+            "{}",
+            said(Some(2.5))
+        );
+        assert!(said(Some(2.5)).starts_with("grants 1 MB: 99.0 % "), "{}", said(Some(2.5)));
         assert!(said(Some(3.5)).ends_with("is missed.") && said(None).ends_with("is missed."));
     }
 

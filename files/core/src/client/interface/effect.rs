@@ -78,7 +78,7 @@ pub enum ClientEffect {
         /// Its result.
         result: Result<Reply, Errno>,
     },
-    /// Call the server, then [`Client::handle_response`](super::Client::handle_response).
+    /// Call the server, then [`Client::handle_response`](crate::client::Client::handle_response).
     Call {
         /// Names the call.
         call: ClientCall,
@@ -96,7 +96,7 @@ pub enum ClientEffect {
         /// The response.
         message: Bytes,
     },
-    /// Have the kernel drop cached items, then call [`Client::notified`](super::Client::notified).
+    /// Have the kernel drop cached items, then call [`Client::notified`](crate::client::Client::notified).
     /// Never on a thread that serves requests of the kernel.
     Invalidate {
         /// Names the invalidations.

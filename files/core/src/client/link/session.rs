@@ -30,7 +30,7 @@ pub struct ClientSettings {
     /// Behaviour of operations while the server does not respond.
     pub lost: Lost,
     /// Whether the kernel looks up every name again on request
-    /// ([`Invalidation::Names`](super::Invalidation::Names)). If not, it must not keep names.
+    /// ([`Invalidation::Names`](crate::client::Invalidation::Names)). If not, it must not keep names.
     pub kernel_drops_names: bool,
 }
 
