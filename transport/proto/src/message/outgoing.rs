@@ -210,7 +210,7 @@ impl MessageOut {
     }
 
     /// Changes the size of packets that have not left yet. Bytes whose longer packets did not
-    /// arrive may all be sent again.
+    /// arrive may be sent once more.
     #[inline(always)]
     pub(crate) fn set_segment(&mut self, segment: u32) {
         if segment != self.segment {
@@ -223,7 +223,7 @@ impl MessageOut {
         if segment < self.segment
             && let Some(again) = &mut self.retransmission
         {
-            again.forget_repeats();
+            again.shorten();
         }
         self.segment = segment;
         self.reshaped |= self.sent > 0;

@@ -30,8 +30,9 @@ pub(super) fn on_resend(
     let entry = &mut protocol.tables.rpcs[rpc];
     if !entry.step(RpcStep::Resend) {
         // Either the response does not exist yet, or the request has arrived long ago.
-        if entry.role() == Role::Server {
-            // Its client waits, and need not be asked (RPC-20).
+        if entry.role() == Role::Server && entry.incoming.is_none() {
+            // Its client waits, and need not be asked (RPC-20). Without the whole request it must
+            // be asked for the rest, however often it asks for the response.
             protocol.tables.hear_busy(protocol.now, peer, rpc);
         }
         output.control(protocol, rpc, Body::Busy);
