@@ -19,7 +19,7 @@ const PERMITTED: &[(&str, &str, &str)] = &[
     ("expiry/progress", "PIO", "check_progress"),
     ("expiry/suspect", "PIO", "fail_unreached"),
     ("expiry/suspect", "PO", "ask check_suspects check"),
-    ("expiry/suspect", "P", "note_returned"),
+    ("expiry/suspect", "P", "note_closed note_returned"),
     (
         "lifecycle/ending",
         "PIO",
@@ -29,8 +29,7 @@ const PERMITTED: &[(&str, &str, &str)] = &[
     ("lifecycle/mod", "PO", "peer_for_client peer_for"),
     ("lifecycle/stalled", "PIO", "end_stalled_response"),
     ("rx/acknowledge", "PIO", "acknowledge"),
-    ("rx/admit", "PIO", "admit admit_confirmed"),
-    ("rx/admit", "PI", "room_for"),
+    ("rx/admit", "PIO", "admit admit_confirmed room_for"),
     (
         "rx/admit",
         "PO",
