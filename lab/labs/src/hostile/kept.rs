@@ -82,7 +82,8 @@ pub(super) fn keep_requests(
     Ok(sent)
 }
 
-/// A server that begins a response to each request, and keeps them alive.
+/// A server that begins a response to each request, and keeps them alive. It answers requests of one
+/// byte in full: a client that connects waits for the reply to such a request.
 pub(super) struct HostileServer {
     socket: UdpSocket,
     responses: Vec<Endpoint>,
@@ -119,19 +120,20 @@ impl HostileServer {
                     continue;
                 };
                 let known = self.responses.iter_mut().find(|known| known.id == id.client_id());
-                let response = match known {
-                    Some(known) => known,
-                    None if id.sender() == Role::Client => {
-                        let announcement = match self.responses.len() % 2 {
-                            0 => Announcement::Invented,
-                            _ => Announcement::Honest,
+                let response = match (known, &packet.body) {
+                    (Some(known), _) => known,
+                    (None, Body::Data(request, _)) if id.sender() == Role::Client => {
+                        let message = match (request.message_length, self.responses.len() % 2) {
+                            (1, _) => (1, Announcement::Honest),
+                            (_, 0) => (LENGTH, Announcement::Invented),
+                            _ => (LENGTH, Announcement::Honest),
                         };
                         let socket = self.socket.try_clone()?;
-                        let new = Endpoint::answering(socket, from, id.client_id(), announcement);
+                        let new = Endpoint::answering(socket, from, id.client_id(), message);
                         self.responses.push(new);
                         self.responses.last_mut().expect("pushed above")
                     }
-                    None => continue,
+                    (None, _) => continue,
                 };
                 response.handle_as_server(&packet, fields)?;
             }
@@ -140,7 +142,7 @@ impl HostileServer {
     }
 }
 
-/// One end of a call, with one message that is never completed.
+/// One end of a call, with one message. It is never completed, unless it has a single byte.
 struct Endpoint {
     socket: UdpSocket,
     peer: SocketAddrV4,
@@ -149,6 +151,8 @@ struct Endpoint {
     id: u64,
     /// Header fields; without a session until the server has offered one.
     fields: UdpFields,
+    /// Bytes of the message.
+    length: u32,
     announcement: Announcement,
     /// Bytes sent of the message; 0 before its first packet.
     offset: u32,
@@ -160,14 +164,14 @@ struct Endpoint {
 impl Endpoint {
     fn open(server: SocketAddrV4, announcement: Announcement) -> io::Result<Self> {
         let fields = no_session(INCARNATION.into());
-        Ok(Self::new(nonblocking()?, server, (Role::Client, 2), fields, announcement))
+        Ok(Self::new(nonblocking()?, server, (Role::Client, 2), fields, (LENGTH, announcement)))
     }
 
     fn answering(
         socket: UdpSocket,
         client: SocketAddrV4,
         id: u64,
-        announcement: Announcement,
+        message: (u32, Announcement),
     ) -> Self {
         let session = UdpFields {
             flags: Flags::SESSION,
@@ -175,7 +179,7 @@ impl Endpoint {
             low_water: UdpFields::LOW_WATER_UNKNOWN,
             features: Features::OURS,
         };
-        Self::new(socket, client, (Role::Server, id), session, announcement)
+        Self::new(socket, client, (Role::Server, id), session, message)
     }
 
     fn new(
@@ -183,10 +187,21 @@ impl Endpoint {
         peer: SocketAddrV4,
         (role, id): (Role, u64),
         fields: UdpFields,
-        announcement: Announcement,
+        (length, announcement): (u32, Announcement),
     ) -> Self {
-        let (next_sign, sent) = (Instant::now(), Sent::default());
-        Self { socket, peer, role, id, fields, announcement, offset: 0, next_sign, signs: 0, sent }
+        Self {
+            socket,
+            peer,
+            role,
+            id,
+            fields,
+            length,
+            announcement,
+            offset: 0,
+            next_sign: Instant::now(),
+            signs: 0,
+            sent: Sent::default(),
+        }
     }
 
     /// Repeats the first packet until a session is offered; begins the request in it, and keeps it
@@ -233,6 +248,7 @@ impl Endpoint {
                 Ok(())
             }
             Body::Data(..) if self.offset == 0 => self.begin(),
+            Body::Resend(_) if self.is_complete() => self.begin(),
             Body::Resend(_) => self.send(Body::Busy, &[]),
             _ => Ok(()),
         }
@@ -246,16 +262,16 @@ impl Endpoint {
 
     fn continue_by_a_byte(&mut self) -> io::Result<()> {
         let announced = match self.announcement {
-            Announcement::Invented => LENGTH - 1,
+            Announcement::Invented => self.length - 1,
             Announcement::Honest => 1,
         };
-        let data = Data { offset: self.offset, ..Data::first(LENGTH, announced) };
+        let data = Data { offset: self.offset, ..Data::first(self.length, announced) };
         self.offset += 1;
         self.send(Body::Data(data, &[7]), &[7])
     }
 
     fn give_sign(&mut self) -> io::Result<()> {
-        if self.offset == 0 || !self.is_due() {
+        if self.offset == 0 || self.is_complete() || !self.is_due() {
             return Ok(());
         }
         self.signs += 1;
@@ -264,6 +280,11 @@ impl Endpoint {
         } else {
             self.send(Body::Busy, &[])
         }
+    }
+
+    /// Returns whether all bytes of the message were sent.
+    const fn is_complete(&self) -> bool {
+        self.offset == self.length
     }
 
     /// Returns whether the next sign is due, and sets the time of the one after it.
@@ -355,5 +376,30 @@ mod tests {
             "{bodies:?}"
         );
         assert_eq!(client.sent.packets, 3);
+    }
+
+    #[test]
+    fn a_hostile_server_answers_only_requests_of_one_byte() {
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.set_nonblocking(true).unwrap();
+        let port = client.local_addr().unwrap().port();
+        let mut server = HostileServer::open().unwrap();
+        let to = server.address().unwrap();
+        let fields = UdpFields { flags: Flags::SESSION, ..no_session(SESSION) };
+        let mut packet = Vec::new();
+        for (id, length) in [(2, 1), (4, 100)] {
+            let request = Body::Data(Data::first(length, length), &[7]);
+            let id = SenderId::new(id, Role::Client);
+            write_header(&mut packet, (port, to.port()), id, fields, request);
+            packet.resize(packet.len() + length as usize, 7);
+            client.send_to(&packet, to).unwrap();
+            server.step().unwrap();
+        }
+        server.responses.iter_mut().for_each(|response| response.next_sign = Instant::now());
+        server.step().unwrap();
+        let complete: Vec<_> = server.responses.iter().map(Endpoint::is_complete).collect();
+        assert_eq!(complete, [true, false]);
+        let answered = |id| packets(&client).iter().filter(|(other, _)| *other == id).count();
+        assert_eq!(answered(2), 1, "the reply, without signs of life");
     }
 }

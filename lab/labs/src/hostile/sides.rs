@@ -108,6 +108,7 @@ pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         Side::Client { server, alone_on_core, lure, phase } => {
             let idle = if alone_on_core { Idle::Spin } else { Idle::Yield };
             let node = transport.open(&options(PollMode::Spin, false))?;
+            // The hostile server answers the one-byte request that `connect` waits for.
             let mut lured = lure.map(|hostile| node.connect(&[hostile], LURED)).transpose()?;
             if let Some(lured) = &mut lured {
                 // Their responses begin, and never end.
