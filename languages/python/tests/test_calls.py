@@ -194,8 +194,8 @@ def test_signals_end_every_wait(local: bool) -> None:
 def test_signals_end_a_reply_that_waits_for_room() -> None:
     small: Any = {
         "max_message": 100_000,
-        "max_send_bytes": 200_000,
-        "max_send_bytes_per_peer": 200_000,
+        "max_send_bytes": 240_000,
+        "max_send_bytes_per_peer": 240_000,
         "timeout_usecs": 60_000_000,
     }
     program = """

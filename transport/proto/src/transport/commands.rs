@@ -237,9 +237,9 @@ impl Transport {
     }
 
     /// Makes room for a response of `length` bytes to `peer`, whose host has as many as a host may
-    /// have: those that make no progress end. If none does, the reply waits as long as no other host
-    /// has requests, and ends otherwise: a client that takes its responses slowly must not
-    /// keep the application from others (CAP-21).
+    /// have. The reply waits as long as no other host has requests. Otherwise responses without
+    /// progress end, or this one: a client that takes its responses slowly must not keep the
+    /// application from others (CAP-21).
     #[cold]
     fn make_room_of_host(
         &mut self,
@@ -248,6 +248,10 @@ impl Transport {
         length: u64,
     ) -> Result<PeerId, CommandError> {
         let Self { protocol, inbound, output, .. } = self;
+        if protocol.tables.is_alone(peer) {
+            inbound.budget.send.wait();
+            return Err(inbound.budget.send_full(SendExcess::Host));
+        }
         while end_stalled_response(protocol, inbound, output, peer) {
             let peers = &mut protocol.tables.peers;
             match inbound.budget.send.check_response(peers, peer, length) {
@@ -255,10 +259,6 @@ impl Transport {
                 Err(SendExcess::Host) => {}
                 Err(excess) => return Err(inbound.budget.send_full(excess)),
             }
-        }
-        if protocol.tables.is_alone(peer) {
-            inbound.budget.send.wait();
-            return Err(inbound.budget.send_full(SendExcess::Host));
         }
         output.observation.metrics.admission.responses_refused += 1;
         refuse_live(protocol, inbound, output, rpc, Refusal::Abandoned);

@@ -77,6 +77,7 @@ fn what_a_host_does_not_take_makes_room_for_its_other_calls() {
     (0..35).for_each(|_| _ = raw.request(&mut service, 100));
     service.run(100 * MILLISECOND);
     assert_eq!(service.server.metrics().admission.responses_refused, 0);
+    service.call(2, 1, &[1]);
     let mut other = RawClient::enter(&mut service, 1, 10);
     other.request(&mut service, 100);
     let admission = service.server.metrics().admission;
