@@ -156,7 +156,8 @@ fn sixty_four_megabytes() {
 }
 
 /// A server is restarted at its port without state. A call that relied on the earlier incarnation
-/// fails with that reason, an idempotent call is sent again, and the next call succeeds.
+/// fails with that reason unless it is known not to have been executed, an idempotent call is sent
+/// again, and the next call succeeds.
 #[test]
 fn a_restarted_server_is_recognised() {
     for idempotent in [false, true] {
@@ -175,16 +176,20 @@ fn a_restarted_server_is_recognised() {
         let thread = echo(second.clone());
         let options = CallOptions::new().idempotent(idempotent);
         let result = client.call_with(address, "two", options);
-        if idempotent {
+        // It is sent again as well if the server has lived longer than the call (AMO-11), which
+        // the clocks decide here.
+        let is_answered = result.is_ok();
+        if is_answered {
             assert_eq!(result.unwrap(), "two");
         } else {
+            assert!(!idempotent);
             let error = failure(result);
             assert_eq!(error.kind, FailureKind::PeerRestarted, "{error}");
             assert_eq!(error.execution, Execution::Unknown);
         }
         assert_eq!(client.call(address, "three").unwrap(), "three");
         second.shutdown();
-        assert_eq!(thread.join().unwrap(), 1 + u64::from(idempotent), "at most once");
+        assert_eq!(thread.join().unwrap(), 1 + u64::from(is_answered), "at most once");
     }
 }
 
