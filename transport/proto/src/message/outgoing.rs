@@ -209,8 +209,7 @@ impl MessageOut {
         self.progress.at().max(self.new_sent)
     }
 
-    /// Changes the size of packets that have not left yet. Bytes whose longer packets did not
-    /// arrive may be sent once more.
+    /// Changes the size of packets that have not left yet.
     #[inline(always)]
     pub(crate) fn set_segment(&mut self, segment: u32) {
         if segment != self.segment {
@@ -220,11 +219,6 @@ impl MessageOut {
 
     #[cold]
     fn reshape(&mut self, segment: u32) {
-        if segment < self.segment
-            && let Some(again) = &mut self.retransmission
-        {
-            again.shorten();
-        }
         self.segment = segment;
         self.reshaped |= self.sent > 0;
     }
@@ -352,10 +346,15 @@ impl MessageOut {
     }
 
     /// Payload bytes of the packet that holds byte `offset`; `None` if it has not left, or packets
-    /// of several sizes may hold it.
+    /// of several sizes may hold it. A byte that was requested is in the packet of its
+    /// retransmission.
     pub(crate) fn packet_bytes(&self, offset: u32) -> Option<u32> {
-        if self.reshaped || offset >= self.sent {
+        if offset >= self.sent {
             return None;
+        }
+        if self.reshaped {
+            let again = self.retransmission.as_ref()?;
+            return again.was_asked(offset).then_some(self.segment);
         }
         let packet = self.packet_at(offset);
         Some(packet.end - packet.start)

@@ -11,8 +11,8 @@
 //!   [`MAX_REPEATS`].
 //! - **RETRANSMISSION-3** A byte that its receiver has shown to have counts once: a receiver that
 //!   requests it once more, and shows it again, gains nothing. So a message is sent again at most
-//!   [`FULL_REPEATS`] times, once more when its packets become short, and twice, and with one
-//!   packet for each further RESEND; and each packet at most once while it may be in flight.
+//!   [`FULL_REPEATS`] times, and twice, and with one packet for each further RESEND; and each
+//!   packet at most once while it may be in flight.
 //! - **RETRANSMISSION-2** Bytes that wait to be sent again are in the range of a [`Repeat`], unless
 //!   that was forgotten.
 
@@ -45,8 +45,6 @@ pub(super) struct Retransmission {
     asked: Ranges,
     /// Bytes that have arrived, as requests for the bytes behind them show (RETRANSMISSION-3).
     arrived: Ranges,
-    /// Whether packets have become short since bytes were sent again.
-    is_short: bool,
     /// The level that the last RESEND requested.
     pub(super) priority: u8,
 }
@@ -129,13 +127,10 @@ impl Retransmission {
         self.repeats.drain(..excess);
     }
 
-    /// Permits sending all bytes once more, the first time: packets of another size may arrive.
-    pub(super) fn shorten(&mut self) {
-        if !std::mem::replace(&mut self.is_short, true) {
-            for repeat in &mut self.repeats {
-                repeat.times = repeat.times.min(FULL_REPEATS - 1);
-            }
-        }
+    /// Whether byte `offset` was requested at any time.
+    pub(super) fn was_asked(&self, offset: u32) -> bool {
+        let offset = u64::from(offset);
+        self.asked.overlaps(&(offset..offset + 1))
     }
 
     /// Number of bytes that were requested, and of bytes that have arrived since: each counts once.
