@@ -1,10 +1,10 @@
 //! The examples, which the documentation shows, run.
 
 #[path = "../examples/greeter.rs"]
-#[allow(dead_code, unreachable_pub)]
+#[allow(dead_code, unreachable_pub, reason = "a program here is a module")]
 mod greeter;
 #[path = "../examples/several.rs"]
-#[allow(dead_code, unreachable_pub)]
+#[allow(dead_code, unreachable_pub, reason = "a program here is a module")]
 mod several;
 
 #[test]

@@ -1,7 +1,7 @@
 //! The example runs, and its errors are for people.
 
 #[path = "../examples/helloworld/main.rs"]
-#[allow(dead_code, unreachable_pub)]
+#[allow(dead_code, unreachable_pub, reason = "a program here is a module")]
 mod helloworld;
 #[path = "../../../transport/apus/tests/ports/mod.rs"]
 mod ports;

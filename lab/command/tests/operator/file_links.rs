@@ -2,46 +2,16 @@
 //! returns.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use tempfile::TempDir;
-
+use crate::file_service::FileService;
 use crate::harness::{program, text};
 use crate::hosts::Hosts;
 
 /// Substrings of `/proc/PID/wchan` while a program waits for the reply to a FUSE request.
 const FUNCTIONS: [&str; 2] = ["request_wait", "fuse"];
-
-/// A served directory and a place to mount it.
-pub(crate) struct Folders {
-    all: TempDir,
-    program: PathBuf,
-}
-
-impl Folders {
-    pub(crate) fn new(program: PathBuf) -> Self {
-        let folders = Self { all: tempfile::tempdir().unwrap(), program };
-        fs::create_dir(folders.path("served")).unwrap();
-        fs::create_dir(folders.path("here")).unwrap();
-        folders
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.all.path().join(name)
-    }
-}
-
-impl Drop for Folders {
-    fn drop(&mut self) {
-        // Ends the mount even while its server is unreachable.
-        let mut umount = Command::new(&self.program);
-        umount.args(["fs", "umount", "--lazy"]).arg(self.path("here"));
-        let _ = umount.stdin(Stdio::null()).output();
-    }
-}
 
 /// Starts a program that reads a file, and returns once it waits in the kernel for the mount.
 fn waiting_reader(file: &Path) -> Child {
@@ -69,25 +39,13 @@ fn programs_that_wait_for_a_link_can_be_killed_and_go_on_when_it_is_back() {
     }
     let Some(program) = program() else { return };
     let Some(hosts) = Hosts::up() else { return };
-    let folders = Folders::new(program.clone());
-    let (served, here) = (folders.path("served"), folders.path("here"));
+    let service = FileService::new(&hosts, program);
+    let (served, here) = (service.path("served"), service.path("here"));
     for name in ["known", "first", "second"] {
         fs::write(served.join(name), name).unwrap();
     }
-    let program = program.display();
-    let address = "10.77.0.1:4000";
-    let words = format!("{program} fs serve {} --listen {address}", served.display());
-    let mut server = hosts
-        .command(0, &format!("{words} --trust 10.77.0.0/24"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, format!("listening on {address}\n"));
-    let words = format!("{program} fs mount {address} {} --daemon", here.display());
-    let mounted = hosts.command(1, &words).output().unwrap();
-    assert!(mounted.status.success(), "{}", text(&mounted.stderr));
+    let _server = service.serve("");
+    service.mount();
     assert_eq!(fs::read(here.join("known")).unwrap(), b"known");
 
     let link = |state: &str| {
@@ -110,8 +68,4 @@ fn programs_that_wait_for_a_link_can_be_killed_and_go_on_when_it_is_back() {
     // Shown with `--nocapture`; lab/log has measured times.
     eprintln!("killed: ended after {ended:?}; the link back: answered after {:?}", back.elapsed());
     assert_eq!(fs::read(here.join("first")).unwrap(), b"first");
-
-    drop(folders);
-    server.kill().unwrap();
-    server.wait().unwrap();
 }

@@ -1,12 +1,10 @@
 //! Rights of other hosts at `apus fs serve`, with namespaces as hosts.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::process::Stdio;
 
-use crate::file_links::Folders;
+use crate::file_service::FileService;
 use crate::harness::program;
 use crate::hosts::Hosts;
 
@@ -23,36 +21,24 @@ fn root_of_another_host_is_not_root() {
         eprintln!("SKIPPED: only root mounts without the package fuse3");
         return;
     }
-    let Some(path) = program() else { return };
+    let Some(program) = program() else { return };
     let Some(hosts) = Hosts::up() else { return };
-    let program = path.display();
-    let address = "10.77.0.1:4000";
-    for (options, is_root) in [("", false), (" --trust-root", true)] {
-        let folders = Folders::new(path.clone());
-        let (served, here) = (folders.path("served"), folders.path("here"));
+    for (options, is_root) in [("", false), ("--trust-root", true)] {
+        let service = FileService::new(&hosts, program.clone());
+        let (served, here) = (service.path("served"), service.path("here"));
         fs::write(served.join("secret"), "of root").unwrap();
         set_mode(&served.join("secret"), 0o600);
         fs::create_dir(served.join("open")).unwrap();
         set_mode(&served.join("open"), 0o1777);
-        let words = format!("{program} fs serve {} --listen {address}", served.display());
-        let mut server = hosts
-            .command(0, &format!("{words} --trust 10.77.0.0/24{options}"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, format!("listening on {address}\n"));
-        let words = format!("{program} fs mount {address} {} --daemon", here.display());
-        assert!(hosts.command(1, &words).status().unwrap().success());
+        let _server = service.serve(options);
+        service.mount();
 
         let read = fs::read(here.join("secret"));
         assert_eq!(read.is_ok(), is_root, "{read:?}");
         assert_eq!(fs::write(here.join("planted"), "").is_ok(), is_root);
         fs::write(here.join("open/program"), "#!/bin/sh\n").unwrap();
         set_mode(&here.join("open/program"), 0o4755);
-        let words = format!("{program} fs umount {}", here.display());
-        assert!(hosts.command(1, &words).status().unwrap().success());
+        service.umount();
 
         let made = fs::metadata(served.join("open/program")).unwrap();
         let expected = if is_root { (0, 0o4755) } else { (OVERFLOW_ID, 0o755) };
@@ -61,8 +47,5 @@ fn root_of_another_host_is_not_root() {
         for entry in fs::read_dir(served.join("open")).unwrap() {
             assert!(!entry.unwrap().file_type().unwrap().is_block_device());
         }
-        drop(folders);
-        server.kill().unwrap();
-        server.wait().unwrap();
     }
 }

@@ -3,6 +3,7 @@
 mod doctor;
 mod file_links;
 mod file_rights;
+mod file_service;
 mod harness;
 mod hosts;
 mod offloads;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use apus_wire::{Body, Data, Flags, Packet, Profile, Role, SenderId, UdpFields, WIRE_OVERHEAD};
 
 use super::kept::{Sent, is_temporary};
-use super::packet::{no_session, write_header};
+use super::packet::{in_session, no_session, taking_session, write_header};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
@@ -72,14 +72,10 @@ impl Claimant {
             Err(error) => return Err(error),
         };
         for packet in Packet::all(Profile::Udp, &buffer[..length]).flatten() {
-            let offered =
-                packet.header.udp().filter(|fields| fields.flags.contains(Flags::CONFIRM));
-            if let Some(offer) = offered.copied() {
-                let flags = Flags::SESSION.with(Flags::CONFIRM);
-                self.fields = UdpFields { flags, low_water: INCARNATION, ..offer };
+            if let Some(fields) = taking_session(&packet, INCARNATION) {
+                self.fields = fields;
                 self.start()?;
-                self.fields.flags = Flags::SESSION;
-                self.fields.low_water = UdpFields::LOW_WATER_UNKNOWN;
+                self.fields = in_session(fields);
             } else if matches!(packet.body, Body::Resend(_)) {
                 self.send(Body::Busy, &[])?;
             }

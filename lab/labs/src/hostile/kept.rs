@@ -12,7 +12,7 @@ use apus_wire::{
     Body, Data, Features, Flags, Packet, Profile, Role, SenderId, UdpFields, WIRE_OVERHEAD,
 };
 
-use super::packet::{no_session, write_header};
+use super::packet::{in_session, no_session, taking_session, write_header};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
@@ -210,14 +210,10 @@ impl Endpoint {
         let mut buffer = [0; 2_048];
         while let Some((length, _)) = receive(&self.socket, &mut buffer)? {
             for packet in Packet::all(Profile::Udp, &buffer[..length]).flatten() {
-                let offered =
-                    packet.header.udp().filter(|fields| fields.flags.contains(Flags::CONFIRM));
-                if let Some(offer) = offered.copied() {
-                    let flags = Flags::SESSION.with(Flags::CONFIRM);
-                    self.fields = UdpFields { flags, low_water: INCARNATION, ..offer };
+                if let Some(fields) = taking_session(&packet, INCARNATION) {
+                    self.fields = fields;
                     self.begin()?;
-                    self.fields.flags = Flags::SESSION;
-                    self.fields.low_water = UdpFields::LOW_WATER_UNKNOWN;
+                    self.fields = in_session(fields);
                 } else if matches!(packet.body, Body::Resend(_)) {
                     self.send(Body::Busy, &[])?;
                 }
