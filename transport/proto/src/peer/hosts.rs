@@ -188,12 +188,14 @@ impl Hosts {
 impl std::ops::Index<HostId> for Hosts {
     type Output = Host;
 
+    #[inline(always)]
     fn index(&self, id: HostId) -> &Host {
         &self.slots[id]
     }
 }
 
 impl std::ops::IndexMut<HostId> for Hosts {
+    #[inline(always)]
     fn index_mut(&mut self, id: HostId) -> &mut Host {
         &mut self.slots[id]
     }

@@ -349,12 +349,14 @@ impl Peers {
 impl std::ops::Index<PeerId> for Peers {
     type Output = Peer;
 
+    #[inline(always)]
     fn index(&self, id: PeerId) -> &Peer {
         &self.slots[id]
     }
 }
 
 impl std::ops::IndexMut<PeerId> for Peers {
+    #[inline(always)]
     fn index_mut(&mut self, id: PeerId) -> &mut Peer {
         &mut self.slots[id]
     }

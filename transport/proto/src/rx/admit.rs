@@ -173,20 +173,20 @@ fn admit_confirmed(
 ) -> Result<(), DropReason> {
     let DataPacket { data, payload, .. } = *packet;
     let beginning = Beginning::of(&protocol.config, data, payload.len());
-    let mut room = room_for(protocol, inbound, output, peer, beginning);
-    // A response of its host that makes no progress makes room.
-    if room == Err(DropReason::HostResponses)
-        && end_stalled_response(protocol, inbound, output, peer)
-    {
-        room = room_for(protocol, inbound, output, peer, beginning);
-    }
-    let room = match room {
-        Ok(room) => room,
-        Err(DropReason::NoBuffers) => return Err(DropReason::NoBuffers),
-        Err(why) => {
-            let address = protocol.tables.peers[peer].address;
-            let from = &Source { address: &address, peer: Some(peer) };
-            return Err(refuse(protocol, output, from, header, Refusal::Overloaded, why));
+    let mut made_room = false;
+    let room = loop {
+        match room_for(protocol, inbound, output, peer, beginning) {
+            Ok(room) => break room,
+            Err(DropReason::NoBuffers) => return Err(DropReason::NoBuffers),
+            // A response of its host that makes no progress makes room, once.
+            Err(DropReason::HostResponses) if !made_room => {
+                made_room = true;
+                if end_stalled_response(protocol, inbound, output, peer) {
+                    continue;
+                }
+                return Err(refuse_for(protocol, output, peer, header, DropReason::HostResponses));
+            }
+            Err(why) => return Err(refuse_for(protocol, output, peer, header, why)),
         }
     };
     inbound.request_room = inbound.request_room.saturating_sub(1);
@@ -206,9 +206,24 @@ fn admit_confirmed(
     add_data(protocol, inbound, output, rpc, packet)
 }
 
+/// Refuses a request of `peer` for lack of room.
+#[cold]
+fn refuse_for(
+    protocol: &mut Protocol,
+    output: &mut Output,
+    peer: PeerId,
+    header: &Header,
+    why: DropReason,
+) -> DropReason {
+    let address = protocol.tables.peers[peer].address;
+    let from = &Source { address: &address, peer: Some(peer) };
+    refuse(protocol, output, from, header, Refusal::Overloaded, why)
+}
+
 /// Reserves the room for a request of `peer` that begins so, or returns the limit that it exceeds.
 /// Without buffers the packet is dropped and the client waits, because the shortage is temporary;
 /// the other limits are refusals.
+#[inline]
 fn room_for(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -219,18 +234,21 @@ fn room_for(
     if protocol.tables.rpcs.count(Role::Server) as u64 >= protocol.config.max_server_rpcs() {
         return Err(DropReason::TooManyRpcs);
     }
-    let is_alone = protocol.tables.is_alone(peer);
+    let all = protocol.tables.rpcs.count(Role::Server);
     let host = protocol.tables.peers.host_of(peer);
     if u64::from(host.server_rpcs) >= protocol.config.max_server_rpcs_per_host() {
         return Err(DropReason::HostRpcs);
     }
-    // Its response could not be sent. A host without others waits for itself alone (CAP-21).
-    if !is_alone && inbound.budget.send.is_host_full(host.responses.bytes) {
-        return Err(DropReason::HostResponses);
-    }
-    if !is_alone && host.server_rpcs == 0 {
+    // A host without others waits for itself alone (CAP-21).
+    if host.server_rpcs as usize != all {
+        // Its response could not be sent.
+        if inbound.budget.send.is_host_full(host.responses.bytes) {
+            return Err(DropReason::HostResponses);
+        }
         // A reply that waits for room of its host now keeps others waiting.
-        inbound.budget.room_again(&mut output.observation.events);
+        if host.server_rpcs == 0 {
+            inbound.budget.room_again(&mut output.observation.events);
+        }
     }
     if inbound.request_room == 0 && !inbound.waiting.accepts(&protocol.tables.peers[peer].address) {
         return Err(DropReason::Overloaded);
