@@ -33,7 +33,7 @@ const PERMITTED: &[(&str, &str, &str)] = &[
     (
         "rx/admit",
         "PO",
-        "pass_challenge pass_as_host refuse_without_room refuse_unwanted create_server refuse",
+        "pass_challenge pass_as_host refuse_without_room refuse_unwanted create_server refuse refuse_for",
     ),
     ("rx/assemble", "PIO", "add_data finish_if_complete complete_request"),
     ("rx/assemble", "IO", "deliver_request"),
